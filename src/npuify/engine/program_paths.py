@@ -48,8 +48,8 @@ def programs_of(
     told.update(one.file for one in errors)
     told.update(place.rpartition(":")[0] for one in operators for place in one.calls)
     known = frozenset(python)
-    reaches = Reaches(programs, run)
-    supporting = frozenset(run.project.supports_npu)
+    reaches = Reaches(programs, run, told)
+    supporting = programs.graph.numbers.mask(run.project.supports_npu)
     fails = cache(lambda file: _fails(programs.read(file), file, mattering, operators))
     starts_in = cache(lambda file: tuple(_starts_in(file, programs.read(file), run.project)))
     found = []
@@ -59,23 +59,23 @@ def programs_of(
             found.append(Program(entry.file, (entry.file,), tuple(sorted(told & known))))
             continue
         starts: tuple[Start, ...] = ()
-        supports = bool(supporting) and not supporting.isdisjoint(programs.graph.reached(entry.file))
+        supports = bool(supporting) and bool(supporting & programs.graph.reached_mask(entry.file))
         if supports:
             starts = _starts(entry.file, programs, starts_in)
         if told:
-            reach = reaches.of(entry.file, told)
-            aside = {file: why for file, why in reach.switched.items() if file in told}
+            reach = reaches.of(entry.file)
+            aside = dict(reach.switched)
             files = set(reach.files)
             for file, place in reach.optional.items():
-                if file in told and fails(file):
+                if fails(file):
                     aside[file] = phrase("the optional import at {place}", place=place)
                 else:
                     files.add(file)
             found.append(
                 Program(
                     entry.file,
-                    tuple(sorted(files & told)),
-                    tuple(sorted(reach.maybe & told)),
+                    tuple(sorted(files)),
+                    tuple(sorted(reach.maybe)),
                     tuple(sorted(aside.items())),
                     supports,
                     starts,
@@ -104,7 +104,8 @@ def _starts(entry: str, programs: Programs, starts_in: Callable[[str], tuple[Sta
     own = starts_in(entry)
     if own:
         return own
-    return tuple(one for file in sorted(programs.graph.reached(entry) - {entry}) for one in starts_in(file))
+    reached = programs.graph.reached(entry) - {entry}
+    return tuple(one for file in sorted(reached) for one in starts_in(file))
 
 
 def _starts_in(file: str, raw: bytes, project: ProjectIndex) -> Iterator[Start]:

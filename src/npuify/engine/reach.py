@@ -11,6 +11,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.project.closures import Closures, bits_of
 from npuify.project.import_graph import CHOOSING
 from npuify.rules.common.default_options import only_with
 from npuify.rules.common.import_guards import has_fallback
@@ -27,7 +28,7 @@ _FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Reach(NamedTuple):
-    """The files of a program, itself included."""
+    """The files of a program in which there is something to say, itself included."""
 
     files: frozenset[str]
     """Those that it imports, as far as no option keeps it from that."""
@@ -44,13 +45,17 @@ class _Indented(NamedTuple):
 
     file: str
     line: int
-    targets: tuple[str, ...]
+    targets: tuple[int, ...]
+    """The numbers of the files that it imports."""
+    leads_to: int
+    """What these lead to, as a set of bits."""
 
 
 class _Imports(NamedTuple):
     """The imports of a file."""
 
-    at_once: tuple[str, ...]
+    at_once: tuple[int, ...]
+    """The numbers of the files that it imports by statements that stand in nothing else."""
     indented: tuple[_Indented, ...]
 
 
@@ -58,23 +63,34 @@ class _Found:
     """What was found of a program so far.
 
     Args:
-        files: its files, each with the place or switch on which that rests.
-        pending: those whose imports were not looked at yet.
+        files: its files, as a set of bits.
     """
 
-    def __init__(self, files: dict[str, str], pending: list[str]) -> None:
+    def __init__(self, files: int) -> None:
         self.files = files
-        self.pending = pending
+        self.fresh = files
+        """Those whose imports were not looked at yet."""
+        self.why: dict[int, str] = {}
+        """The place or switch on which files rest, by number, where that of any is known."""
         self.left: list[_Indented] = []
         """Imports that do not run as far as was asked."""
-        self.named: dict[str, list[_Indented]] = {}
-        """Imports in functions, by the files that name these."""
+        self.named: dict[_Indented, int] = {}
+        """Imports in functions, with the files that name these."""
+
+    def add(self, files: int, why: str) -> None:
+        """Add files that rest on the same."""
+        new = files & ~self.files
+        self.files |= new
+        self.fresh |= new
+        if why:
+            for number in bits_of(new):
+                self.why[number] = why
 
 
 class _Way(NamedTuple):
     """What has to be for an indented import to run."""
 
-    namers: frozenset[str] | None = None
+    namers: int | None = None
     """The files that name the function in which it stands; None where it runs without that."""
     is_caught: bool = False
     switch: str = ""
@@ -85,124 +101,114 @@ class _Choice(NamedTuple):
 
     folder: str
     """From which it takes; empty: from anywhere."""
-    namers: frozenset[str] | None
+    namers: int | None
     """As those of :class:`_Way`."""
 
 
 class Reaches:
-    """What the programs of a project reach.
+    """What the programs of a project reach. Sets of files are sets of bits inside: there are many programs.
 
     Args:
         programs: its programs.
         run: what the run is about.
+        told: files in which there is anything to say; how others are reached does not matter.
     """
 
-    def __init__(self, programs: Programs, run: Run) -> None:
+    def __init__(self, programs: Programs, run: Run, told: Collection[str]) -> None:
         self._programs = programs
         self._graph = programs.graph
+        self._numbers = programs.graph.numbers
         self._run = run
-        self._imports: dict[str, _Imports] = {}
+        self._told = self._numbers.mask(told)
+        self._at_once = Closures(lambda number: self._imports_of(number).at_once)
+        self._imports: dict[int, _Imports] = {}
+        self._indented: tuple[int, int] | None = None
         self._ways: dict[tuple[str, int], _Way | None] = {}
-        self._namers: dict[tuple[str, str], frozenset[str] | None] = {}
-        self._importers: dict[str, list[str]] = {}
-        self._below: dict[str, frozenset[str]] = {}
+        self._namers: dict[tuple[str, str], int | None] = {}
+        self._below: dict[str, int] = {}
         self._choices: dict[str, tuple[_Choice, ...]] = {}
 
-    def of(self, entry: str, told: Collection[str]) -> Reach:
+    def of(self, entry: str) -> Reach:
         """What a program reaches.
 
         Args:
             entry: the file that is started.
-            told: files in which there is anything to say; how others are reached does not matter.
         """
+        told, named = self._told, self._numbers.named
         wide = self._programs.closure(entry)
-        open_ones = (wide.files | wide.maybe) & (set(told) - self._reached_at_once(entry))
+        at_once = self._at_once.of(self._numbers.of(entry))
+        open_ones = (wide.files | wide.maybe) & told & ~at_once
         if not open_ones:
-            return Reach(wide.files, {}, {}, wide.maybe)
-        choosing = [one for one in wide.files if self._graph.imports_in(one).chooses] if wide.maybe & open_ones else []
-        leading = self._leading_to({*open_ones, *choosing}, wide.files)
-        found = _Found({entry: ""}, [entry])
-        self._follow(found, leading)
-        sure = frozenset(found.files)
-        self._follow(found, leading, caught=True)
-        optional = {file: place for file, place in found.files.items() if file not in sure}
-        self._follow(found, leading, caught=True, switched=True)
-        switched = {file: why for file, why in found.files.items() if file not in sure and file not in optional}
-        maybe = frozenset[str]()
+            return Reach(named(wide.files & told), {}, {}, named(wide.maybe & told))
         if wide.maybe & open_ones:
-            maybe = self._by_name(wide, sure | optional.keys()) - found.files.keys()
-        return Reach(sure, optional, switched, maybe)
+            open_ones |= wide.files & self._programs.choosing
+        found = _Found(at_once)
+        self._follow(found, open_ones)
+        sure = found.files
+        self._follow(found, open_ones, caught=True)
+        optional = found.files & ~sure
+        self._follow(found, open_ones, caught=True, switched=True)
+        switched = found.files & ~sure & ~optional
+        maybe = self._by_name(wide, sure | optional) & ~found.files if wide.maybe & open_ones else 0
+        return Reach(
+            named(sure & told), self._with_why(optional, found), self._with_why(switched, found), named(maybe & told)
+        )
+
+    def _with_why(self, files: int, found: _Found) -> dict[str, str]:
+        return {self._numbers.names[number]: found.why.get(number, "") for number in bits_of(files & self._told)}
 
     # --- imports ---
 
-    def _reached_at_once(self, entry: str) -> set[str]:
-        """What is imported for sure, by statements that stand in nothing else."""
-        seen = {entry}
-        pending = [entry]
-        while pending:
-            new = [one for one in self._imports_of(pending.pop()).at_once if one not in seen]
-            seen.update(new)
-            pending += new
-        return seen
-
-    def _imports_of(self, file: str) -> _Imports:
-        if file not in self._imports:
+    def _imports_of(self, number: int) -> _Imports:
+        if number not in self._imports:
+            file = self._numbers.names[number]
+            at_once: list[int] = []
+            indented: list[_Indented] = []
             statements = self._graph.imports_in(file).statements
-            found = list(zip(statements, self._graph.targets_of_statements(file), strict=True))
-            at_once = [target for statement, targets in found if not statement.is_indented for target in targets]
-            indented = [_Indented(file, one.line, targets) for one, targets in found if one.is_indented and targets]
-            self._imports[file] = _Imports(tuple(dict.fromkeys(at_once)), tuple(indented))
-        return self._imports[file]
+            for statement, targets in zip(statements, self._graph.targets_of_statements(file), strict=True):
+                numbers = self._numbers.all_of(targets)
+                if not statement.is_indented:
+                    at_once += numbers
+                elif numbers:
+                    leads_to = self._graph.reached_mask(*targets)
+                    indented.append(_Indented(file, statement.line, tuple(numbers), leads_to))
+            self._imports[number] = _Imports(tuple(dict.fromkeys(at_once)), tuple(indented))
+        return self._imports[number]
 
-    def _leading_to(self, wanted: Collection[str], files: Collection[str]) -> frozenset[str]:
-        """Those of ``files`` from which one of ``wanted`` can be reached, these included."""
-        if not self._importers:
-            for file in self._programs.files:
-                for target in self._graph.targets(file):
-                    self._importers.setdefault(target, []).append(file)
-        found = set(wanted)
-        pending = list(found)
-        while pending:
-            for file in self._importers.get(pending.pop(), ()):
-                if file in files and file not in found:
-                    found.add(file)
-                    pending.append(file)
-        return frozenset(found)
-
-    def _follow(self, found: _Found, leading: frozenset[str], *, caught: bool = False, switched: bool = False) -> None:
+    def _follow(self, found: _Found, wanted: int, *, caught: bool = False, switched: bool = False) -> None:
         """Add to ``found`` what its files import, with the place or switch on which that rests.
 
-        What else has to be for an import to run is asked only where it leads to something that is not found yet.
+        What else has to be for an import to run is asked only where it leads to something wanted, by way of files that
+        are not found yet.
         """
-        files, pending = found.files, found.pending
-        open_ones, found.left = found.left, []
-        while pending or open_ones:
-            if pending:
-                file = pending.pop()
-                imports = self._imports_of(file)
-                new = dict.fromkeys((one for one in imports.at_once if one not in files), files[file])
-                # The file may also name functions whose imports did not count before.
-                open_ones += (one for one in imports.indented if not leading.isdisjoint(one.targets))
-                open_ones += found.named.pop(file, ())
+        pending, found.left = found.left, []
+        while found.fresh or pending:
+            if found.fresh:
+                fresh, found.fresh = found.fresh, 0
+                for number in bits_of(fresh):
+                    pending += (one for one in self._imports_of(number).indented if one.leads_to & wanted)
+                # These files may also name functions whose imports did not count before.
+                for one in [one for one, namers in found.named.items() if namers & fresh]:
+                    del found.named[one]
+                    pending.append(one)
+                continue
+            one = pending.pop()
+            leads_on = (
+                self._graph.closures.of(target) & wanted for target in one.targets if not found.files >> target & 1
+            )
+            if not any(leads_on):
+                continue
+            way = self._way(one)
+            if way is None:
+                continue
+            if (way.is_caught and not caught) or (way.switch and not switched):
+                found.left.append(one)
+            elif way.namers is not None and not way.namers & found.files:
+                found.named[one] = way.namers
             else:
-                one = open_ones.pop()
-                if files.keys() >= leading.intersection(one.targets):
-                    continue
-                way = self._way(one)
-                if way is None:
-                    continue
-                if (way.is_caught and not caught) or (way.switch and not switched):
-                    found.left.append(one)
-                    continue
-                if way.namers is not None and way.namers.isdisjoint(files):
-                    for namer in way.namers:
-                        found.named.setdefault(namer, []).append(one)
-                    continue
-                place = f"{one.file}:{one.line}"
-                why = way.switch or (place if way.is_caught else files[one.file])
-                new = {target: why for target in one.targets if target not in files}
-            files.update(new)
-            pending += new
+                why = way.switch or (f"{one.file}:{one.line}" if way.is_caught else "")
+                why = why or found.why.get(self._numbers.of(one.file), "")
+                found.add(self._at_once.of_all(one.targets), why)
 
     def _way(self, indented: _Indented) -> _Way | None:
         """What has to be for an import to run; None where it is in a text, or for types alone."""
@@ -224,7 +230,7 @@ class Reaches:
         namers = self._namers_of(function, python) if function is not None else None
         return _Way(namers, has_fallback(imports[0], python), only_with(imports[0], python))
 
-    def _namers_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> frozenset[str] | None:
+    def _namers_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> int | None:
         """The files, besides its own, that name a function or take names from its module as text; None where its own
         does."""
         relative = file.source.relative
@@ -235,23 +241,22 @@ class Reaches:
             if names.isdisjoint(words) and b"globals" not in words:
                 project = self._run.project
                 naming = {one for name in names for one in project.files_with(name)}
-                self._namers[key] = frozenset(naming.union(project.files_taking_from(relative))) - {relative}
+                naming.update(project.files_taking_from(relative))
+                self._namers[key] = self._numbers.mask(naming - {relative})
         return self._namers[key]
 
     # --- imports by name ---
 
-    def _by_name(self, wide: Closure, files: Collection[str]) -> frozenset[str]:
+    def _by_name(self, wide: Closure, files: int) -> int:
         """What files may import by names that are known only when they run."""
-        found: set[str] = set()
-        for file in files:
-            if not self._graph.imports_in(file).chooses:
-                continue
+        found = 0
+        for file in self._numbers.listed(files & self._programs.choosing):
             if file not in self._choices:
                 self._choices[file] = tuple(self._choices_in(file))
             for choice in self._choices[file]:
-                if choice.namers is None or not choice.namers.isdisjoint(files):
+                if choice.namers is None or choice.namers & files:
                     found |= self._reached_below(choice.folder)
-        return frozenset(found & wide.maybe)
+        return found & wide.maybe
 
     def _choices_in(self, file: str) -> Iterator[_Choice]:
         text = self._programs.read(file)
@@ -260,11 +265,11 @@ class Reaches:
             if choice is not None:
                 yield choice
 
-    def _reached_below(self, folder: str) -> frozenset[str]:
+    def _reached_below(self, folder: str) -> int:
         """The files of a folder, all where it is empty, with what they import."""
         if folder not in self._below:
             inside = [one for one in self._programs.files if not folder or one.startswith(f"{folder}/")]
-            self._below[folder] = self._graph.reached(*inside)
+            self._below[folder] = self._graph.reached_mask(*inside)
         return self._below[folder]
 
     def _choice_at(self, file: str, line: int) -> _Choice | None:

@@ -7,8 +7,10 @@ import re
 import sys
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.project.closures import Closures, bits_of
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 _IMPORT: Final = re.compile(
     rb"\n[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#]*)"
@@ -108,6 +110,12 @@ class ImportGraph:
         self._known: dict[str, tuple[str, ...]] = {}
         self._by_statement: dict[str, tuple[tuple[str, ...], ...]] = {}
         self._by_name: dict[str, list[str]] = {}
+        self._tops = _names_in_folders(self._files)
+        self._searched: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._relative: dict[tuple[str, str], tuple[str, ...]] = {}
+        self.numbers = Numbers(files)
+        self.closures = Closures(lambda number: self.numbers.all_of(self.targets(self.numbers.names[number])))
 
     def imports_in(self, relative: str) -> Imports:
         """What a file imports."""
@@ -117,15 +125,11 @@ class ImportGraph:
 
     def reached(self, *starts: str) -> frozenset[str]:
         """The project's files that are imported when those of ``starts`` are, themselves included."""
-        seen = set(starts)
-        pending = list(starts)
-        while pending:
-            current = pending.pop()
-            for target in self.targets(current):
-                if target not in seen:
-                    seen.add(target)
-                    pending.append(target)
-        return frozenset(seen)
+        return self.numbers.named(self.reached_mask(*starts))
+
+    def reached_mask(self, *starts: str) -> int:
+        """The same as a set of bits; see :attr:`numbers`."""
+        return self.closures.of_all(self.numbers.all_of(starts))
 
     def targets(self, relative: str) -> tuple[str, ...]:
         """The project's files that a file imports itself, with the packages that they lie in."""
@@ -137,37 +141,55 @@ class ImportGraph:
     def targets_of_statements(self, relative: str) -> tuple[tuple[str, ...], ...]:
         """The same for each statement of :meth:`imports_in`."""
         if relative not in self._by_statement:
+            folder = posixpath.dirname(relative)
             self._by_statement[relative] = tuple(
-                tuple(dict.fromkeys(self._targets(one, relative))) for one in self.imports_in(relative).statements
+                self._targets(one, folder) for one in self.imports_in(relative).statements
             )
         return self._by_statement[relative]
 
-    def _targets(self, found: Statement, relative: str) -> Iterator[str]:
-        names = []
+    def _targets(self, found: Statement, folder: str) -> tuple[str, ...]:
+        """What a statement of a file in ``folder`` imports."""
+        targets: list[str] = []
+        around: list[str] = []
         for name in found.absolute:
-            place = self.resolve(name, relative)
-            if place is not None:
-                yield place[1]
-                names.append(posixpath.join(place[0], name.replace(".", "/")))
-            elif self._anywhere:
-                # A folder that the program puts on the path, as far as one file alone has the name.
-                yield from self._elsewhere(name)
-        folder = posixpath.dirname(relative)
+            key = (folder, name)
+            if key not in self._absolute:
+                self._absolute[key] = tuple(self._of_absolute(name, folder))
+            targets += self._absolute[key][:1]
+            around += self._absolute[key][1:]
         for name in found.relative:
-            dots = len(name) - len(name.lstrip("."))
-            base = folder
-            for _ in range(dots - 1):
-                base = posixpath.dirname(base)
-            path = posixpath.join(base, name[dots:].replace(".", "/")) if name[dots:] else base
-            names.append(path)
-            for file in (f"{path}.py", f"{path}/__init__.py"):
-                if file in self._files:
-                    yield file
-        for path in names:
-            # Importing a.b.c runs a/__init__.py and a/b/__init__.py first.
-            while path := posixpath.dirname(path):
-                if f"{path}/__init__.py" in self._files:
-                    yield f"{path}/__init__.py"
+            key = (folder, name)
+            if key not in self._relative:
+                self._relative[key] = tuple(self._of_relative(name, folder))
+            targets += self._relative[key]
+        return tuple(dict.fromkeys(targets + around))
+
+    def _of_absolute(self, name: str, folder: str) -> Iterator[str]:
+        """The file that an absolute name means in a file of ``folder``, then the packages around it."""
+        place = self._resolve(name, folder)
+        if place is not None:
+            yield place[1]
+            yield from self._packages_around(posixpath.join(place[0], name.replace(".", "/")))
+        elif self._anywhere:
+            # A folder that the program puts on the path, as far as one file alone has the name.
+            yield from self._elsewhere(name)
+
+    def _of_relative(self, name: str, folder: str) -> Iterator[str]:
+        dots = len(name) - len(name.lstrip("."))
+        base = folder
+        for _ in range(dots - 1):
+            base = posixpath.dirname(base)
+        path = posixpath.join(base, name[dots:].replace(".", "/")) if name[dots:] else base
+        for file in (f"{path}.py", f"{path}/__init__.py"):
+            if file in self._files:
+                yield file
+        yield from self._packages_around(path)
+
+    def _packages_around(self, path: str) -> Iterator[str]:
+        """Importing a.b.c runs a/__init__.py and a/b/__init__.py first."""
+        while path := posixpath.dirname(path):
+            if f"{path}/__init__.py" in self._files:
+                yield f"{path}/__init__.py"
 
     def _elsewhere(self, name: str) -> Iterator[str]:
         """The one file that a name means which no folder leads to that is searched for sure."""
@@ -187,20 +209,27 @@ class ImportGraph:
 
     def resolve(self, name: str, relative: str) -> tuple[str, str] | None:
         """The folder from which ``name`` leads to a file of the project, the nearest one, and that file."""
-        if name.partition(".")[0] in sys.stdlib_module_names:
+        return self._resolve(name, posixpath.dirname(relative))
+
+    def _resolve(self, name: str, folder: str) -> tuple[str, str] | None:
+        top = name.partition(".")[0]
+        if top in sys.stdlib_module_names:
             # ``import logging`` beside a package's own ``logging`` means Python's; only a script's folder comes first.
-            folder = posixpath.dirname(relative)
             target = None if f"{folder}/__init__.py" in self._files else self.file(folder, name)
             return (folder, target) if target is not None else None
-        for folder in folders(relative):
-            target = self.file(folder, name)
+        for one in self._folders_with(top, folder):
+            target = self.file(one, name)
             if target is not None:
-                return folder, target
-        for folder in ("src", "lib", "python"):
-            target = self.file(folder, name)
-            if target is not None:
-                return folder, target
+                return one, target
         return None
+
+    def _folders_with(self, top: str, folder: str) -> tuple[str, ...]:
+        """The folders that are searched for a module from a file in ``folder``, as far as they hold the name."""
+        key = (folder, top)
+        if key not in self._searched:
+            searched = (*_upwards(folder), "src", "lib", "python")
+            self._searched[key] = tuple(one for one in searched if top in self._tops.get(one, ()))
+        return self._searched[key]
 
     def file(self, folder: str, name: str) -> str | None:
         """The file of a module that is looked for in ``folder``; None where there is none."""
@@ -208,9 +237,69 @@ class ImportGraph:
         return next((file for file in (f"{base}.py", f"{base}/__init__.py") if file in self._files), None)
 
 
+class Numbers:
+    """A number for each file, so that sets of files can be kept as sets of bits.
+
+    Args:
+        files: those that have one from the beginning.
+    """
+
+    def __init__(self, files: Iterable[str]) -> None:
+        self.names = list(dict.fromkeys(files))
+        self._numbers = {name: number for number, name in enumerate(self.names)}
+        self._named: dict[int, frozenset[str]] = {}
+
+    def of(self, file: str) -> int:
+        """The number of a file."""
+        number = self._numbers.get(file)
+        if number is None:
+            number = self._numbers[file] = len(self.names)
+            self.names.append(file)
+        return number
+
+    def all_of(self, files: Iterable[str]) -> list[int]:
+        """The numbers of files."""
+        return [self.of(file) for file in files]
+
+    def mask(self, files: Iterable[str]) -> int:
+        """Files as a set of bits."""
+        found = 0
+        for file in files:
+            found |= 1 << self.of(file)
+        return found
+
+    def listed(self, mask: int) -> list[str]:
+        """The files that a set of bits means, in the order of their numbers."""
+        return [self.names[number] for number in bits_of(mask)]
+
+    def named(self, mask: int) -> frozenset[str]:
+        """The same as a set."""
+        if mask not in self._named:
+            self._named[mask] = frozenset(self.listed(mask))
+        return self._named[mask]
+
+
+def _names_in_folders(files: Iterable[str]) -> dict[str, set[str]]:
+    """The names of modules and folders that lie in each folder; ``""`` is the root."""
+    found: dict[str, set[str]] = {}
+    for file in files:
+        path = file.removesuffix(".py")
+        while path:
+            folder, _, name = path.rpartition("/")
+            inside = found.setdefault(folder, set())
+            if name in inside:
+                break
+            inside.add(name)
+            path = folder
+    return found
+
+
 def folders(relative: str) -> Iterator[str]:
     """The folder of a file and those around it, the root last."""
-    folder = posixpath.dirname(relative)
+    return _upwards(posixpath.dirname(relative))
+
+
+def _upwards(folder: str) -> Iterator[str]:
     yield folder
     while folder:
         folder = posixpath.dirname(folder)

@@ -6,6 +6,7 @@ Files are read as text; nothing is imported or executed.
 from __future__ import annotations
 
 import posixpath
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.project.content import content
@@ -21,11 +22,11 @@ _TESTS: Final = frozenset(("test", "tests", "testing", "unit_tests"))
 
 
 class Closure(NamedTuple):
-    """The files that a program consists of."""
+    """The files that a program consists of, as sets of bits; see ``ImportGraph.numbers``."""
 
-    files: frozenset[str]
+    files: int
     """Those that it imports for sure, where control flow lets it, itself included."""
-    maybe: frozenset[str]
+    maybe: int
     """Those that it may import besides, by a name that is known only when it runs."""
 
 
@@ -42,7 +43,7 @@ class Programs:
         self._root = root
         self.files = tuple(files)
         self.graph = ImportGraph(self.files, self.read, imports, anywhere=True)
-        self._below: dict[frozenset[str], frozenset[str]] = {}
+        self._below: dict[frozenset[str], int] = {}
 
     def read(self, file: str) -> bytes:
         """The content of a file; empty where it cannot be read."""
@@ -51,19 +52,26 @@ class Programs:
         except OSError:
             return b""
 
+    @cached_property
+    def choosing(self) -> int:
+        """The files that import by names that are known only when they run, as a set of bits."""
+        return self.graph.numbers.mask(file for file in self.files if self.graph.imports_in(file).chooses)
+
     def closure(self, entry: str) -> Closure:
         """What the program that starts with ``entry`` consists of."""
-        files = self.graph.reached(entry)
-        choosing = [file for file in files if self.graph.imports_in(file).chooses]
-        if not choosing:
-            return Closure(files, frozenset())
-        return Closure(files, self._all_below(frozenset(_top(file) for file in choosing)) - files)
+        files = self.graph.reached_mask(entry)
+        return Closure(files, self._maybe(files))
 
-    def _all_below(self, tops: frozenset[str]) -> frozenset[str]:
+    def _maybe(self, files: int) -> int:
+        """What files may import by names that are known only when they run, besides themselves."""
+        choosing = self.graph.numbers.listed(files & self.choosing)
+        return self._all_below(frozenset(map(_top, choosing))) & ~files if choosing else 0
+
+    def _all_below(self, tops: frozenset[str]) -> int:
         """The files of some topmost folders, with what they import; ``""`` is the root."""
         if tops not in self._below:
             inside = [file for file in self.files if "" in tops or _top(file) in tops]
-            self._below[tops] = self.graph.reached(*inside)
+            self._below[tops] = self.graph.reached_mask(*inside)
         return self._below[tops]
 
     def belonging_to_same(self, marked: Iterable[str]) -> frozenset[str]:
@@ -75,19 +83,26 @@ class Programs:
         wanted = frozenset(marked)
         if not wanted:
             return frozenset()
-        imported = {target for file in self.files if not _is_test(file) for target in self.graph.targets(file)}
-        roots = [file for file in self.files if file not in imported and not _is_test(file)]
-        found: set[str] = set()
-        for root in roots:
-            whole = frozenset().union(*self.closure(root))
-            if not whole.isdisjoint(wanted):
-                found |= whole
-        for one in wanted:
-            if one not in found:
-                found.update(*self.closure(one))
+        numbers = self.graph.numbers
+        own = [file for file in self.files if not _is_test(file)]
+        imported = {target for file in own for target in self.graph.targets(file)}
+        sought, found = numbers.mask(wanted), 0
+        for root in own:
+            if root not in imported:
+                whole = self._whole(root)
+                if whole & sought:
+                    found |= whole
+        for one in sorted(wanted):
+            if not found >> numbers.of(one) & 1:
+                found |= self._whole(one)
             if one not in imported and b"__main__" not in self.read(one):
-                found.update(file for file in self.files if _top(one) in ("", _top(file)))
-        return frozenset(found)
+                found |= numbers.mask(file for file in self.files if _top(one) in ("", _top(file)))
+        return numbers.named(found)
+
+    def _whole(self, entry: str) -> int:
+        """All files that a program imports or may import."""
+        files = self.graph.reached_mask(entry)
+        return files | self._maybe(files)
 
 
 def beside(file: str, python: Iterable[str], of_program: Collection[str]) -> bool:
