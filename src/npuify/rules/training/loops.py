@@ -15,15 +15,17 @@ from npuify.rules.training.walks import (
     LOOPS,
     SCOPES,
     block_of,
+    calls_in,
     enclosing,
     enclosing_function,
     is_backward,
     is_conditional,
     is_step,
     named_calls,
+    nodes_in,
     receiver,
 )
-from npuify.source.python import dotted_text
+from npuify.source.python import dotted_text, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -218,11 +220,11 @@ def gradients_not_cleared(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
     loop = next((up for up in file.ancestors(node) if isinstance(up, (*LOOPS, *SCOPES))), None)
     if not isinstance(loop, LOOPS):
         return
-    calls = [item for item in ast.walk(loop) if isinstance(item, ast.Call)]
+    calls = calls_in(loop, file)
     steps = [call for call in calls if is_step(call)]
     if not steps or sum(is_backward(call) for call in calls) != 1:
         return
-    if is_test(file.source.relative) or _made_in(receiver(steps[0]), loop):
+    if is_test(file.source.relative) or _made_in(receiver(steps[0]), loop, file):
         return
     data = file.source.data
     if not any(
@@ -250,11 +252,11 @@ def gradients_not_cleared(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
     )
 
 
-def _made_in(name: str, loop: ast.AST) -> bool:
+def _made_in(name: str, loop: ast.AST, file: PythonFile) -> bool:
     """Whether a name is bound anew in each round of a loop."""
     return any(
         isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store) and item.id.lower() == name
-        for item in ast.walk(loop)
+        for item in nodes_in(loop, file)
     )
 
 
@@ -263,7 +265,7 @@ def _period(call: ast.Call, loop: ast.AST, file: PythonFile) -> str | None:
     current: ast.AST = call
     for up in enclosing(call, loop, file):
         if isinstance(up, ast.If) and current in up.body:
-            if any(isinstance(item, ast.BinOp) and isinstance(item.op, ast.Mod) for item in ast.walk(up.test)):
+            if any(isinstance(item, ast.BinOp) and isinstance(item.op, ast.Mod) for item in walk(up.test)):
                 return file.code(up.test)
         current = up
     return None

@@ -11,7 +11,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import imports_torch
 from npuify.rules.registry import rule
 from npuify.rules.training.walks import DOCUMENTATION, FUNCTIONS, LOOPS, block_of, first_time, named_calls
-from npuify.source.python import dotted_text
+from npuify.source.python import dotted_text, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def timed_without_synchronize(node: ast.Assign, file: PythonFile) -> Iterator[Di
             and isinstance(item.op, ast.Sub)
             and dotted_text(item.right) == started
             and isinstance(item.left, ast.Call)
-            for item in ast.walk(statement)
+            for item in walk(statement)
         )
         if stops:
             if worked:

@@ -10,7 +10,8 @@ from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import imports_torch
 from npuify.rules.registry import rule
-from npuify.rules.training.walks import FUNCTIONS, enclosing_function, first_time
+from npuify.rules.training.walks import FUNCTIONS, enclosing_function, first_time, nodes_in
+from npuify.source.python import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,17 +67,17 @@ def _is_of_gradient(fetched: ast.expr, node: ast.AST, file: PythonFile) -> bool:
     """Whether what is fetched is made of the gradient of what the innermost loop goes over."""
     for up in file.ancestors(node):
         if isinstance(up, ast.For):
-            return _has_gradient(fetched, up.target, up)
+            return _has_gradient(fetched, up.target, up, file)
         if isinstance(up, (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp)):
-            return _has_gradient(fetched, up.generators[0].target, None)
+            return _has_gradient(fetched, up.generators[0].target, None, file)
         if isinstance(up, (*FUNCTIONS, ast.Lambda, ast.While)):
             return False
     return False
 
 
-def _has_gradient(fetched: ast.expr, target: ast.expr, loop: ast.For | None) -> bool:
+def _has_gradient(fetched: ast.expr, target: ast.expr, loop: ast.For | None, file: PythonFile) -> bool:
     """Whether ``fetched`` holds ``p.grad`` of a ``p`` in ``target``, or a name that the loop makes of one."""
-    bound = {part.id for part in ast.walk(target) if isinstance(part, ast.Name)}
+    bound = {part.id for part in walk(target) if isinstance(part, ast.Name)}
 
     def of_gradient(node: ast.AST) -> bool:
         return any(
@@ -84,15 +85,15 @@ def _has_gradient(fetched: ast.expr, target: ast.expr, loop: ast.For | None) -> 
             and part.attr == "grad"
             and isinstance(part.value, ast.Name)
             and part.value.id in bound
-            for part in ast.walk(node)
+            for part in walk(node)
         )
 
     if of_gradient(fetched) or loop is None:
         return of_gradient(fetched)
-    names = {part.id for part in ast.walk(fetched) if isinstance(part, ast.Name)}
+    names = {part.id for part in walk(fetched) if isinstance(part, ast.Name)}
     return any(
         isinstance(statement, ast.Assign)
         and any(isinstance(one, ast.Name) and one.id in names for one in statement.targets)
         and of_gradient(statement.value)
-        for statement in ast.walk(loop)
+        for statement in nodes_in(loop, file)
     )

@@ -14,6 +14,7 @@ from npuify.rules.training.walks import (
     DOCUMENTATION,
     LOOPS,
     SCOPES,
+    calls_in,
     enclosing,
     first_time,
     is_backward,
@@ -53,7 +54,7 @@ def host_waits_in_each_step(node: ast.Call, file: PythonFile) -> Iterator[Diagno
     loop = next((up for up in file.ancestors(node) if isinstance(up, (*LOOPS, *SCOPES))), None)
     if not isinstance(loop, LOOPS):
         return
-    calls = [item for item in ast.walk(loop) if isinstance(item, ast.Call)]
+    calls = calls_in(loop, file)
     if not any(is_step(call) for call in calls):
         return
     fetches = [

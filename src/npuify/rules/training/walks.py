@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.source.python import dotted_text
+from npuify.source.python import dotted_text, walk
+from npuify.source.python.children import CHILD_FIELDS, plain_children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +24,22 @@ def enclosing_function(node: ast.AST, file: PythonFile) -> ast.AST:
     return next((up for up in file.ancestors(node) if isinstance(up, FUNCTIONS)), file.source.tree)
 
 
+def nodes_in(loop: ast.AST, file: PythonFile) -> list[ast.AST]:
+    """A loop and all that it holds, kept for other rules: several ask about each."""
+    known: list[ast.AST] | None = file.recall(("nodes in", loop))
+    if known is None:
+        known = file.remember(("nodes in", loop), walk(loop))
+    return known
+
+
+def calls_in(loop: ast.AST, file: PythonFile) -> list[ast.Call]:
+    """The calls in a loop."""
+    return [item for item in nodes_in(loop, file) if isinstance(item, ast.Call)]
+
+
 def named_calls(node: ast.AST) -> Iterator[tuple[str, ast.Call]]:
     """The calls in a node, with their last names, in no certain order."""
-    for item in ast.walk(node):
+    for item in walk(node):
         if isinstance(item, ast.Call):
             if isinstance(item.func, ast.Attribute):
                 yield item.func.attr, item
@@ -78,7 +92,9 @@ def enclosing(node: ast.AST, loop: ast.AST, file: PythonFile) -> list[ast.AST]:
     """
     parents: dict[ast.AST, ast.AST] | None = file.recall(("parents", loop))
     if parents is None:
-        parents = {child: item for item in ast.walk(loop) for child in ast.iter_child_nodes(item)}
+        parents = {
+            child: item for item in nodes_in(loop, file) for child in plain_children(item, CHILD_FIELDS[item.__class__])
+        }
         file.remember(("parents", loop), parents)
     chain = []
     current = parents.get(node)

@@ -8,8 +8,9 @@ scopes that are asked for. So the cost of a file is close to that of parsing it.
 ``nodes`` visits it, ``names`` says what names stand for, ``source`` where in the text nodes stand.
 """
 
+from npuify.source.python.children import walk
 from npuify.source.python.names import dotted_text
 from npuify.source.python.parse import parses
 from npuify.source.python.source import PythonSource
 
-__all__ = ["PythonSource", "dotted_text", "parses"]
+__all__ = ["PythonSource", "dotted_text", "parses", "walk"]
