@@ -75,9 +75,15 @@ _WORK = 60_000
 """Questions that one question from outside may lead to."""
 _WORK_OF_PROGRAM = 20_000
 """The same, for one of a whole program of which not all files are kept: in a large project that takes long."""
+_WORK_FOR_FILE = 30_000
+"""What all questions of a whole program may lead to that are asked for one file: flows ask hundreds of them."""
 _PARSING = 400
 """What parsing a file counts as, of these."""
 _SETTLED = 1 << 30
+
+
+class _SpentError(Exception):
+    """An answer takes more work than is left for it."""
 
 
 class _Open:
@@ -134,8 +140,9 @@ class Engine(ABC):
         self._log: list[tuple[FileModel, Any]] = []
         self._lowest = _SETTLED
         self._seen: set[str] = set()
-        self._limit = _WORK if keep is None or reach is not Reach.PROGRAM else _WORK_OF_PROGRAM
-        self._work = self._limit
+        self._is_limited = keep is not None and reach is Reach.PROGRAM
+        self._left = _WORK_FOR_FILE
+        self._granted = self._work = self._grant()
 
     # --- files ---
 
@@ -145,6 +152,19 @@ class Engine(ABC):
             self.at_hand = FileModel(source)
         self._is_current = current
         return self.at_hand
+
+    def start_file(self) -> None:
+        """What is asked from now on is asked for another file, with the same right to be worked on."""
+        self._left = _WORK_FOR_FILE
+        self._granted = self._work = self._grant()
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether what may be asked for one file is used up, so that what was found since may lack something."""
+        return self._is_limited and self._left <= 0
+
+    def _grant(self) -> int:
+        return min(_WORK_OF_PROGRAM, max(self._left, 0)) if self._is_limited else _WORK
 
     def forget(self) -> None:
         """Let go of all files."""
@@ -217,6 +237,10 @@ class Engine(ABC):
         (self._seen if self._open else self.project.dependencies).add(EVERY_FILE)
         leave_out = self._leave_out
         found = look(word.encode())
+        if self._is_limited and self._open:
+            unread = sum(relative not in self.files for relative in found)
+            if unread * _PARSING > self._work:
+                raise _SpentError
         files = (self.file(relative) for relative in found if leave_out is None or not leave_out(relative))
         return [file for file in files if file is not None]
 
@@ -330,6 +354,10 @@ class Engine(ABC):
             if depth == 0:
                 sys.setrecursionlimit(limit + _STACK)
             values = self._until_settled(asked, mark, answer, given)
+        except _SpentError:
+            # As where no work is left at all.
+            self._drop(mark)
+            self._lowest, values = -1, ANYTHING
         except BaseException:
             self._drop(mark)
             self._lowest, self._seen = outer_lowest, outer_seen
@@ -389,7 +417,9 @@ class Engine(ABC):
         self._drafts.clear()
         self._log.clear()
         self._lowest = _SETTLED
-        self._work = self._limit
+        if self._is_limited:
+            self._left -= self._granted - self._work
+        self._granted = self._work = self._grant()
         self.project.dependencies |= self._seen
         self._seen = set()
         while self._keep is not None and len(self.files) > self._keep:

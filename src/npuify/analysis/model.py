@@ -194,6 +194,11 @@ class Models:
         model.project = project
         return model
 
+    def start_file(self) -> None:
+        """What is asked from now on is asked for another file; see :meth:`Engine.start_file`."""
+        for model in self._models.values():
+            model.start_file()
+
     def forget(self) -> None:
         """Let go of all files."""
         for model in self._models.values():

@@ -20,6 +20,7 @@ from npuify.rules.context import PythonFile
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
+    from npuify.project.import_graph import Statement
     from npuify.project.programs import Closure, Programs
     from npuify.rules.run import Run
 
@@ -41,22 +42,24 @@ class Reach(NamedTuple):
 
 
 class _Indented(NamedTuple):
-    """An import statement that stands in something else."""
+    """An import statement that stands in something else. Sets of files are sets of bits."""
 
     file: str
     line: int
-    targets: tuple[int, ...]
-    """The numbers of the files that it imports."""
+    targets: int
+    """The files that it imports."""
+    at_once: int
+    """What these import by statements that stand in nothing else, themselves included."""
     leads_to: int
-    """What these lead to, as a set of bits."""
+    """What they lead to in any way."""
 
 
 class _Imports(NamedTuple):
-    """The imports of a file."""
+    """The imports of a file that stand in something else."""
 
-    at_once: tuple[int, ...]
-    """The numbers of the files that it imports by statements that stand in nothing else."""
     indented: tuple[_Indented, ...]
+    lead_to: int
+    """What the indented ones lead to."""
 
 
 class _Found:
@@ -120,9 +123,8 @@ class Reaches:
         self._numbers = programs.graph.numbers
         self._run = run
         self._told = self._numbers.mask(told)
-        self._at_once = Closures(lambda number: self._imports_of(number).at_once)
+        self._at_once = Closures(self._imported_at_once)
         self._imports: dict[int, _Imports] = {}
-        self._indented: tuple[int, int] | None = None
         self._ways: dict[tuple[str, int], _Way | None] = {}
         self._namers: dict[tuple[str, str], int | None] = {}
         self._below: dict[str, int] = {}
@@ -162,18 +164,25 @@ class Reaches:
     def _imports_of(self, number: int) -> _Imports:
         if number not in self._imports:
             file = self._numbers.names[number]
-            at_once: list[int] = []
             indented: list[_Indented] = []
-            statements = self._graph.imports_in(file).statements
-            for statement, targets in zip(statements, self._graph.targets_of_statements(file), strict=True):
-                numbers = self._numbers.all_of(targets)
-                if not statement.is_indented:
-                    at_once += numbers
-                elif numbers:
-                    leads_to = self._graph.reached_mask(*targets)
-                    indented.append(_Indented(file, statement.line, tuple(numbers), leads_to))
-            self._imports[number] = _Imports(tuple(dict.fromkeys(at_once)), tuple(indented))
+            lead_to = 0
+            for statement, targets in self._statements_of(number):
+                if statement.is_indented and targets:
+                    mask, leads_to = self._numbers.mask(targets), self._graph.reached_mask(*targets)
+                    at_once = self._at_once.of_all(self._numbers.all_of(targets))
+                    indented.append(_Indented(file, statement.line, mask, at_once, leads_to))
+                    lead_to |= leads_to
+            self._imports[number] = _Imports(tuple(indented), lead_to)
         return self._imports[number]
+
+    def _imported_at_once(self, number: int) -> list[int]:
+        """The files that one imports by statements that stand in nothing else."""
+        found = (targets for statement, targets in self._statements_of(number) if not statement.is_indented)
+        return self._numbers.all_of(dict.fromkeys(target for targets in found for target in targets))
+
+    def _statements_of(self, number: int) -> Iterator[tuple[Statement, tuple[str, ...]]]:
+        file = self._numbers.names[number]
+        return zip(self._graph.imports_in(file).statements, self._graph.targets_of_statements(file), strict=True)
 
     def _follow(self, found: _Found, wanted: int, *, caught: bool = False, switched: bool = False) -> None:
         """Add to ``found`` what its files import, with the place or switch on which that rests.
@@ -186,17 +195,16 @@ class Reaches:
             if found.fresh:
                 fresh, found.fresh = found.fresh, 0
                 for number in bits_of(fresh):
-                    pending += (one for one in self._imports_of(number).indented if one.leads_to & wanted)
+                    imports = self._imports_of(number)
+                    if imports.lead_to & wanted:
+                        pending += [one for one in imports.indented if one.leads_to & wanted]
                 # These files may also name functions whose imports did not count before.
                 for one in [one for one, namers in found.named.items() if namers & fresh]:
                     del found.named[one]
                     pending.append(one)
                 continue
             one = pending.pop()
-            leads_on = (
-                self._graph.closures.of(target) & wanted for target in one.targets if not found.files >> target & 1
-            )
-            if not any(leads_on):
+            if not self._leads_on(one.targets & ~found.files, wanted):
                 continue
             way = self._way(one)
             if way is None:
@@ -207,8 +215,13 @@ class Reaches:
                 found.named[one] = way.namers
             else:
                 why = way.switch or (f"{one.file}:{one.line}" if way.is_caught else "")
-                why = why or found.why.get(self._numbers.of(one.file), "")
-                found.add(self._at_once.of_all(one.targets), why)
+                if not why and found.why:
+                    why = found.why.get(self._numbers.of(one.file), "")
+                found.add(one.at_once, why)
+
+    def _leads_on(self, targets: int, wanted: int) -> bool:
+        """Whether one of some files leads to something wanted."""
+        return targets != 0 and any(self._graph.closures.of(target) & wanted for target in bits_of(targets))
 
     def _way(self, indented: _Indented) -> _Way | None:
         """What has to be for an import to run; None where it is in a text, or for types alone."""

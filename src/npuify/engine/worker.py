@@ -211,6 +211,7 @@ class Worker:
             keeps_ledger: account for every place that concerns CUDA.
         """
         kind = kind or kind_of_path(relative)
+        self.run.models.start_file()
         run = self.run._replace(project=self.run.project.view())
         asked: list[ProgramOptions] = []
 

@@ -59,7 +59,8 @@ class Flow(NamedTuple):
 def flow_of(node: ast.expr, file: FileModel, model: Engine, *, by_name: bool = False) -> Flow:
     """All expressions that get the value of ``node``, itself the first."""
     found = list(followed(node, file, model, by_name=by_name))
-    return Flow(found, len(found) <= MOST and not any(leaves(occurrence, model) for occurrence in found))
+    is_whole = len(found) <= MOST and not model.is_spent
+    return Flow(found, is_whole and not any(leaves(occurrence, model) for occurrence in found))
 
 
 def followed(node: ast.expr, file: FileModel, model: Engine, *, by_name: bool = False) -> Iterator[Occurrence]:
@@ -68,7 +69,7 @@ def followed(node: ast.expr, file: FileModel, model: Engine, *, by_name: bool = 
     seen = {node}
     for occurrence in found:
         yield occurrence
-        if len(found) <= MOST:
+        if len(found) <= MOST and not model.is_spent:
             for further in next_of(occurrence, model):
                 if further.node not in seen and further.depth < 4:
                     seen.add(further.node)

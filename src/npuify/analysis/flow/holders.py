@@ -104,6 +104,8 @@ def holders_of(definition: ast.ClassDef, file: FileModel, model: Engine) -> Hold
             elif isinstance(around, (ast.Return, ast.Yield)):
                 is_loaded = is_loaded or _is_loaders(here.file.frame(around), here.file)
     is_model = kind_of_class(file, definition, model) in MODELS
+    if model.is_spent:
+        return None
     return Holders(is_model, frozenset(spots), frozenset(names - {""}), is_loaded, frozenset(files))
 
 
