@@ -20,7 +20,7 @@ from npuify.rules.context import PythonFile
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from npuify.project.import_graph import Statement
+    from npuify.project.import_graph import ImportGraph, Statement
     from npuify.project.programs import Closure, Programs
     from npuify.rules.run import Run
 
@@ -108,6 +108,24 @@ class _Choice(NamedTuple):
     """As those of :class:`_Way`."""
 
 
+class _AtOnce(Closures):
+    """What files import by statements that stand in nothing else."""
+
+    def __init__(self, graph: ImportGraph) -> None:
+        super().__init__()
+        self._graph = graph
+
+    def successors(self, node: int) -> list[int]:
+        found = (targets for statement, targets in _statements_of(node, self._graph) if not statement.is_indented)
+        return self._graph.numbers.all_of(dict.fromkeys(target for targets in found for target in targets))
+
+
+def _statements_of(number: int, graph: ImportGraph) -> Iterator[tuple[Statement, tuple[str, ...]]]:
+    """The import statements of a file, with what they import."""
+    file = graph.numbers.names[number]
+    return zip(graph.imports_in(file).statements, graph.targets_of_statements(file), strict=True)
+
+
 class Reaches:
     """What the programs of a project reach. Sets of files are sets of bits inside: there are many programs.
 
@@ -123,7 +141,7 @@ class Reaches:
         self._numbers = programs.graph.numbers
         self._run = run
         self._told = self._numbers.mask(told)
-        self._at_once = Closures(self._imported_at_once)
+        self._at_once = _AtOnce(programs.graph)
         self._imports: dict[int, _Imports] = {}
         self._ways: dict[tuple[str, int], _Way | None] = {}
         self._namers: dict[tuple[str, str], int | None] = {}
@@ -166,7 +184,7 @@ class Reaches:
             file = self._numbers.names[number]
             indented: list[_Indented] = []
             lead_to = 0
-            for statement, targets in self._statements_of(number):
+            for statement, targets in _statements_of(number, self._graph):
                 if statement.is_indented and targets:
                     mask, leads_to = self._numbers.mask(targets), self._graph.reached_mask(*targets)
                     at_once = self._at_once.of_all(self._numbers.all_of(targets))
@@ -174,15 +192,6 @@ class Reaches:
                     lead_to |= leads_to
             self._imports[number] = _Imports(tuple(indented), lead_to)
         return self._imports[number]
-
-    def _imported_at_once(self, number: int) -> list[int]:
-        """The files that one imports by statements that stand in nothing else."""
-        found = (targets for statement, targets in self._statements_of(number) if not statement.is_indented)
-        return self._numbers.all_of(dict.fromkeys(target for targets in found for target in targets))
-
-    def _statements_of(self, number: int) -> Iterator[tuple[Statement, tuple[str, ...]]]:
-        file = self._numbers.names[number]
-        return zip(self._graph.imports_in(file).statements, self._graph.targets_of_statements(file), strict=True)
 
     def _follow(self, found: _Found, wanted: int, *, caught: bool = False, switched: bool = False) -> None:
         """Add to ``found`` what its files import, with the place or switch on which that rests.
@@ -221,7 +230,7 @@ class Reaches:
 
     def _leads_on(self, targets: int, wanted: int) -> bool:
         """Whether one of some files leads to something wanted."""
-        return targets != 0 and any(self._graph.closures.of(target) & wanted for target in bits_of(targets))
+        return targets != 0 and any(self._graph.of(target) & wanted for target in bits_of(targets))
 
     def _way(self, indented: _Indented) -> _Way | None:
         """What has to be for an import to run; None where it is in a text, or for types alone."""

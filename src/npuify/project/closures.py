@@ -6,10 +6,11 @@ node leads to, and united or compared in one step.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
 
 def bits_of(mask: int) -> Iterator[int]:
@@ -22,16 +23,15 @@ def bits_of(mask: int) -> Iterator[int]:
         at = digits.rfind("1", 0, at)
 
 
-class Closures:
-    """What the nodes of a graph lead to, themselves included; worked out when it is first asked for.
+class Closures(ABC):
+    """What the nodes of a graph lead to, themselves included; worked out when it is first asked for."""
 
-    Args:
-        successors: the nodes to which one leads at once.
-    """
-
-    def __init__(self, successors: Callable[[int], Iterable[int]]) -> None:
-        self._successors = successors
+    def __init__(self) -> None:
         self._known: dict[int, int] = {}
+
+    @abstractmethod
+    def successors(self, node: int) -> Iterable[int]:
+        """The nodes to which one leads at once."""
 
     def of(self, node: int) -> int:
         """The nodes that ``node`` leads to, and itself: bit ``n`` stands for node ``n``."""
@@ -51,7 +51,7 @@ class Closures:
 
     def _find(self, start: int) -> None:
         """Tarjan's strongly connected components, without recursion: those of one component lead to the same nodes."""
-        known, successors = self._known, self._successors
+        known, successors = self._known, self.successors
         order: dict[int, int] = {start: 0}
         lowest: dict[int, int] = {start: 0}
         reached: dict[int, int] = {start: 1 << start}

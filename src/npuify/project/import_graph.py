@@ -85,7 +85,7 @@ def _statements(raw: bytes) -> Iterator[Statement]:
             yield Statement(line, is_indented, tuple(name for name in listed if name))
 
 
-class ImportGraph:
+class ImportGraph(Closures):
     """Which files of a project import which; a file is read when it is first asked about.
 
     Args:
@@ -103,11 +103,12 @@ class ImportGraph:
         *,
         anywhere: bool = False,
     ) -> None:
+        super().__init__()
         self._files = frozenset(files)
         self._read = read
         self._anywhere = anywhere
         self._imports = dict(known or {})
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._targets_of: dict[str, tuple[str, ...]] = {}
         self._by_statement: dict[str, tuple[tuple[str, ...], ...]] = {}
         self._by_name: dict[str, list[str]] = {}
         self._tops = _names_in_folders(self._files)
@@ -115,7 +116,9 @@ class ImportGraph:
         self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}
         self._relative: dict[tuple[str, str], tuple[str, ...]] = {}
         self.numbers = Numbers(files)
-        self.closures = Closures(lambda number: self.numbers.all_of(self.targets(self.numbers.names[number])))
+
+    def successors(self, node: int) -> list[int]:
+        return self.numbers.all_of(self.targets(self.numbers.names[node]))
 
     def imports_in(self, relative: str) -> Imports:
         """What a file imports."""
@@ -129,14 +132,14 @@ class ImportGraph:
 
     def reached_mask(self, *starts: str) -> int:
         """The same as a set of bits; see :attr:`numbers`."""
-        return self.closures.of_all(self.numbers.all_of(starts))
+        return self.of_all(self.numbers.all_of(starts))
 
     def targets(self, relative: str) -> tuple[str, ...]:
         """The project's files that a file imports itself, with the packages that they lie in."""
-        if relative not in self._known:
+        if relative not in self._targets_of:
             found = self.targets_of_statements(relative)
-            self._known[relative] = tuple(dict.fromkeys(target for targets in found for target in targets))
-        return self._known[relative]
+            self._targets_of[relative] = tuple(dict.fromkeys(target for targets in found for target in targets))
+        return self._targets_of[relative]
 
     def targets_of_statements(self, relative: str) -> tuple[tuple[str, ...], ...]:
         """The same for each statement of :meth:`imports_in`."""
