@@ -156,7 +156,8 @@ def placeholders(text: str) -> set[str]:
 
 def faults(english: str, other: str) -> Iterator[str]:
     """What is wrong with one translation."""
-    if placeholders(english) != placeholders(other):
+    # The number may be missing where it is one.
+    if placeholders(english) | {"count"} != placeholders(other) | {"count"}:
         yield f"placeholders {sorted(placeholders(english))} and {sorted(placeholders(other))}"
     plain = re.sub(r"\{\w*[^}]*\}", "X", other)
     if re.search(r"[\u4e00-\u9fff] *[,;:!?](?=$|\s|[\u4e00-\u9fff])", plain):
@@ -174,7 +175,7 @@ def faults(english: str, other: str) -> Iterator[str]:
 
 
 def _blank_is_missing(english: str, other: str) -> bool:
-    return english == " " and other not in (" ", *"，。；：（）")
+    return english == " " and other.isascii() and other not in (" ", "{")
 
 
 def is_sentence(text: str) -> bool:

@@ -63,9 +63,13 @@ def texts_of(source: str, *, all_strings: bool) -> tuple[list[Text], list[Glued]
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = _called(node)
-            if name in ("phrase", "mark", "plural", "counted"):
+            if name in ("phrase", "mark", "plural", "counted", "_count"):
                 found += _of_call(name, node)
                 seen.update(node.args)
+            elif name == "Reason" and len(node.args) == 4:
+                one, many = (argument.value for argument in node.args[1:3] if isinstance(argument, ast.Constant))
+                found += [Text(f"{{count}} {one}", f"{{count}} {many}", node.lineno), Text(many, "", node.lineno)]
+                seen.update(node.args[1:3])
             elif name in _ERRORS | {"report", "Result", "check"} or name in _FUNCTIONS:
                 found += (
                     Text(argument.value, "", argument.lineno)
@@ -103,7 +107,7 @@ def _of_call(name: str, node: ast.Call) -> Iterator[Text]:
     words = [word for word in words if isinstance(word, str)]
     if not words:
         return
-    if name == "counted":
+    if name in ("counted", "_count"):
         many = words[1] if len(words) > 1 else f"{words[0]}s"
         yield Text(f"{{count}} {words[0]}", f"{{count}} {many}", node.lineno)
     elif name == "plural":

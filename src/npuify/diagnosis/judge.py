@@ -294,7 +294,9 @@ def _notes(
                 )
             )
         elif not given or len(given) == 1:
-            notes.append("This is one rank's view; the cause is usually on another rank. Pass the logs of all ranks.")
+            notes.append(
+                phrase("This is one rank's view; the cause is usually on another rank. Pass the logs of all ranks.")
+            )
         if collector.first_failed:
             notes.append(
                 phrase(
@@ -316,7 +318,7 @@ def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
     return _empty(
         collector,
         Confidence.UNKNOWN if suspects else Confidence.NOTHING,
-        "npuify recognizes nothing in these logs" if suspects else "No failure found",
+        phrase("npuify recognizes nothing in these logs") if suspects else phrase("No failure found"),
         excerpt=suspects,
         collect=COLLECT,
     )
@@ -332,7 +334,7 @@ def _nothing(collector: Collector, ranks: list[Rank], cause: str) -> Diagnosis:
             if event.role == "hint":
                 event = msgspec.structs.replace(event, why=event.why or f"a warning: {causes()[event.cause].title}")
             said.setdefault(event.name, _named(event, rank))
-    base = _empty(collector, Confidence.NOTHING, "No failure found")
+    base = _empty(collector, Confidence.NOTHING, phrase("No failure found"))
     return msgspec.structs.replace(base, cause=cause, noise=tuple(said.values()))
 
 

@@ -92,10 +92,12 @@ def _npu_name(name: str) -> Match | None:
     if len(having) == 1:
         why += f" has {name}"
     why += (
-        phrase(", and not in {lacking}.", lacking=commas(lacking[:4])) if lacking else ", which are all that were read."
+        phrase(", and not in {lacking}.", lacking=commas(lacking[:4]))
+        if lacking
+        else phrase(", which are all that were read.")
     )
     return _match(
-        name, why, "Install one of these with its torch and CANN, or a release of the library made for yours."
+        name, why, phrase("Install one of these with its torch and CANN, or a release of the library made for yours.")
     )
 
 
@@ -112,7 +114,7 @@ def _removed(name: str, removed: Removed) -> Match:
         if row
         else ""
     )
-    return _match(name, why, fix or "Use a release of the library made for this torch.")
+    return _match(name, why, fix or phrase("Use a release of the library made for this torch."))
 
 
 def _match(name: str, why: str, fix: str) -> Match:

@@ -158,7 +158,7 @@ def _extension(name: str) -> Match:
         evidence=Evidence.ASSUMED,
         source="names that torch's extension builder gives",
         why=why,
-        fix="Install the package without its CUDA part, or replace what it does: npuify scan names the places.",
+        fix=phrase("Install the package without its CUDA part, or replace what it does: npuify scan names the places."),
     )
 
 

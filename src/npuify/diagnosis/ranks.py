@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import msgspec
 
 from npuify.diagnosis.stems import GOES_ON
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -69,7 +70,7 @@ class Rank:
                 and (_is_optional(event) or self._fails_after(event.place.file, steps[0]))
             ):
                 self.survived = True
-                why = "the training went on after it"
+                why = phrase("the training went on after it")
                 self.events[key] = msgspec.structs.replace(event, role="hint", weight=min(event.weight, 29), why=why)
         if self.survived:
             left = {event.place for event in self.events.values() if event.role == "hint"}

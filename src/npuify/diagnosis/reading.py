@@ -88,7 +88,7 @@ def _unpacked(file: RawIOBase) -> Iterator[bytes]:
                 raw = unpack.unconsumed_tail
     if not unpack.eof:
         yield unpack.flush()
-        raise EOFError("it is truncated")
+        raise EOFError(phrase("it is truncated"))
 
 
 def _standard_input() -> Iterator[bytes]:

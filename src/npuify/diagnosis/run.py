@@ -40,7 +40,7 @@ def diagnose(
     last: tuple[str, str] | None = None
     notes = []
     for path in find_logs(list(logs)):
-        collector.start_file("standard input" if str(path) == "-" else str(path), *rank_of_path(path))
+        collector.start_file(phrase("standard input") if str(path) == "-" else str(path), *rank_of_path(path))
         try:
             for piece in pieces(path):
                 collector.feed(piece)

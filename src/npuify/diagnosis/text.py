@@ -74,7 +74,7 @@ def _lines(d: Diagnosis) -> Iterator[str]:
         yield phrase("No failure found ({size}).", size=size)
         if d.noise:
             noise = (f"{one.place.file}:{one.place.line}: {one.place.text[:160]} ({one.why})" for one in d.noise)
-            yield from _section("Taken for harmless", noise)
+            yield from _section(phrase("Taken for harmless"), noise)
         return
     yield f"{d.title}."
     yield f"  {d.cause or 'unknown'}: {SURE[d.confidence]}"
@@ -82,7 +82,7 @@ def _lines(d: Diagnosis) -> Iterator[str]:
         yield f"  {d.why}"
     if d.first is not None:
         yield ""
-        yield "What the log says"
+        yield phrase("What the log says")
         yield from _event(d.first)
         for event in d.also[:3]:
             yield f"  also: {event.name}: {event.meaning}"
@@ -95,15 +95,15 @@ def _lines(d: Diagnosis) -> Iterator[str]:
     if d.question:
         yield from _section(d.question, (f"- {answer}: {todo}" for answer, todo in d.answers))
     if d.fix:
-        yield from _section("What to do", (d.fix, *(f"  {command}" for command in d.commands)))
+        yield from _section(phrase("What to do"), (d.fix, *(f"  {command}" for command in d.commands)))
     if d.findings:
         found = (f"{finding.file}:{finding.line}: {finding.code} {finding.message}" for finding in d.findings)
-        yield from _section("In the project", found)
+        yield from _section(phrase("In the project"), found)
     if d.excerpt:
         shown = (f"{place.file}:{place.line}: {place.text}" for place in d.excerpt)
-        yield from _section("The most informative lines", shown)
+        yield from _section(phrase("The most informative lines"), shown)
     if d.collect:
-        yield from _section("For further diagnosis, collect", (f"- {item}" for item in d.collect))
+        yield from _section(phrase("For further diagnosis, collect"), (f"- {item}" for item in d.collect))
     yield ""
     if d.source:
         yield phrase("Known from: {source} ({value})", source=d.source, value=d.evidence.value)

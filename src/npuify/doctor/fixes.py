@@ -74,7 +74,7 @@ def _with_mirror(command: str, mirror: str) -> str:
         return command
     named = _CPU_INDEX.search(command)
     extra = named[0].replace("--index-url", "--extra-index-url") if named else ""
-    return phrase("{sub} --index-url {mirror}{extra}", sub=_CPU_INDEX.sub("", command), mirror=mirror, extra=extra)
+    return f"{_CPU_INDEX.sub('', command)} --index-url {mirror}{extra}"
 
 
 def _one_line(text: str) -> str:

@@ -62,7 +62,7 @@ def _requirements(facts: Facts, project: Path) -> list[Result]:
                 specifier=wanted.specifier,
                 torch=torch,
             ),
-            advice="migrate the project for the installed release; that also updates the pin",
+            advice=phrase("migrate the project for the installed release; that also updates the pin"),
             mend=Mend((f"npuify migrate {_quoted(str(project))} -o <folder> --torch-npu {torch}",)),
             evidence=Evidence.DOCUMENTED,
             source=place,
@@ -101,7 +101,7 @@ def _bfloat16(facts: Facts, project: Path) -> list[Result]:
                 places=commas(places[:3]),
                 more=more,
             ),
-            advice="use float16 with a gradient scaler, or float32",
+            advice=phrase("use float16 with a gradient scaler, or float32"),
             evidence=chip.evidence,
             source=chip.source,
         )
@@ -138,8 +138,8 @@ def _findings(facts: Facts, project: Path) -> list[Result]:
                 line=first.start.line,
                 message=first.message,
             ),
-            advice="run npuify migrate first",
-            mend=Mend((phrase("npuify scan {quoted}", quoted=_quoted(str(project))),)),
+            advice=phrase("run npuify migrate first"),
+            mend=Mend((f"npuify scan {_quoted(str(project))}",)),
             evidence=first.evidence,
             source=first.source,
         )

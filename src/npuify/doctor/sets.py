@@ -149,13 +149,8 @@ def install_commands(row: ReleaseInfo, facts: Facts) -> tuple[str, ...]:
             operators = f"Ascend-cann-{chip}-ops" if newer else f"Ascend-cann-kernels-{chip}"
             commands += (
                 f"# get CANN {row.cann} from the vendor: the toolkit, and the operator package for {chip}; then",
-                phrase("bash Ascend-cann-toolkit_{cann}_linux-{system}.run --install", cann=row.cann, system=system),
-                phrase(
-                    "bash {operators}_{cann}_linux-{system}.run --install",
-                    operators=operators,
-                    cann=row.cann,
-                    system=system,
-                ),
+                f"bash Ascend-cann-toolkit_{row.cann}_linux-{system}.run --install",
+                f"bash {operators}_{row.cann}_linux-{system}.run --install",
             )
     if facts.python.minor and facts.python.minor not in row.pythons:
         commands.append(f"# make an environment with Python {row.pythons[-1]}, and go on in it")

@@ -56,7 +56,7 @@ def render_text(report: Report) -> str:
     told = ", ".join(f"{counts[status]} {status.value}" for status in sorted(counts, key=ORDER.__getitem__))
     lines += ["", phrase("{number} checks: {told}. Nothing was changed.", number=len(report.checks), told=told)]
     if report.worst is Status.ERROR or report.worst is Status.WARNING:
-        lines.append("The commands as one script: npuify doctor --fix-script FILE")
+        lines.append(phrase("The commands as one script: npuify doctor --fix-script FILE"))
     return printable("\n".join(lines) + "\n")
 
 
@@ -85,14 +85,14 @@ def cards_in_short(machine: Machine) -> str:
 
 
 def _machine(machine: Machine, source: str) -> Iterator[str]:
-    nothing = "not installed" if machine.python else "not known"
+    nothing = phrase("not installed") if machine.python else phrase("not known")
     rows = (
         ("judged", source),
         ("system", " ".join(part for part in (machine.system, machine.architecture) if part)),
         ("container", machine.container),
         ("cards", cards_in_short(machine)),
         ("driver", machine.driver + (f", firmware {machine.firmware}" if machine.firmware else "")),
-        ("CANN", machine.cann or "not loaded"),
+        ("CANN", machine.cann or phrase("not loaded")),
         ("Python", machine.python),
         ("torch", machine.torch or nothing),
         ("torch_npu", machine.torch_npu or nothing),
@@ -108,7 +108,7 @@ def _result(result: Result) -> Iterator[str]:
         yield f"        {result.advice}"
     if result.mend is not None:
         where = {"host": "on the host", "shell": "in this shell"}.get(result.mend.place, "")
-        who = "as root" if result.mend.root else ""
+        who = phrase("as root") if result.mend.root else ""
         note = ", ".join(part for part in (where, who) if part)
         for command in result.mend.commands:
             yield f"          $ {command}" if not command.startswith("#") else f"          {command}"

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.editor.lines import Replacement, difference, lines_of
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,13 @@ class NotebookText:
         written.append('"nbformat": 4, "nbformat_minor": 5, "cells": [')
         for number, cell in enumerate(self._cells):
             kind = '"code", "execution_count": null, "outputs": []' if cell.is_code else '"markdown"'
-            written.append(f'{", " if number else ""}{{"cell_type": {kind}, "metadata": {{}}, "source": [')
+            written.append(
+                phrase(
+                    '{value}{{"cell_type": {kind}, "metadata": {{}}, "source": [',
+                    value=", " if number else "",
+                    kind=kind,
+                )
+            )
             self._first.append(len(written) + 1)
             lines = [json.dumps(line, ensure_ascii=False) for line in lines_of(cell.text)]
             written += [f"{line}," for line in lines[:-1]] + (lines[-1:] or [""])

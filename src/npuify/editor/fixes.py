@@ -131,7 +131,7 @@ def _with_comment(line: str, code: str) -> str:
     body = line.rstrip("\r\n")
     if _IGNORE.search(body):
         return _IGNORE.sub(rf"\g<1>\g<2>, {code}\g<3>", body, count=1) + line[len(body) :]
-    return f"{body}  # npuify: ignore[{code}]{line[len(body) :]}"
+    return phrase("{body}  # npuify: ignore[{code}]{line}", body=body, code=code, line=line[len(body) :])
 
 
 def _in_notebook(line: str, code: str) -> str | None:

@@ -91,7 +91,7 @@ class Prefilter:
             or any(analyser.may_concern(lower) for analyser in analysers_for(file.relative, file.kind))
         )
         if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-            return Prefiltered(error=FileError(file.relative, "is not text; it was not looked at"))
+            return Prefiltered(error=FileError(file.relative, phrase("is not text; it was not looked at")))
         known = CachedFile(
             stamp=file.stamp or (0, len(raw)),
             concerns=concerns,
@@ -114,5 +114,5 @@ def _not_python(relative: str, raw: bytes) -> FileError:
     for mark, encoding in _WIDE:
         if raw.startswith(mark):
             message = phrase("is {encoding} text, which Python cannot run; it was not looked at", encoding=encoding)
-            return FileError(relative, message, advice="save it as UTF-8")
-    return FileError(relative, "is not text; it was not looked at")
+            return FileError(relative, message, advice=phrase("save it as UTF-8"))
+    return FileError(relative, phrase("is not text; it was not looked at"))

@@ -10,7 +10,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from npuify.language import speak, spoken
+from npuify.language import phrase, speak, spoken
 from npuify.model import FileError
 from npuify.source.parser_warnings import without_warnings
 
@@ -182,8 +182,8 @@ class Processes:
 def _died_of(item: FileItem) -> FileError:
     return FileError(
         item.relative,
-        "the process that looked at it died",
-        advice="it was left as it is; if memory did not run out, please report this as a defect of npuify",
+        phrase("the process that looked at it died"),
+        advice=phrase("it was left as it is; if memory did not run out, please report this as a defect of npuify"),
     )
 
 

@@ -90,12 +90,12 @@ def left_over(trace: Trace, changes: Iterable[Change], findings: Iterable[Findin
         yield msgspec.structs.replace(
             _finding(file, _START),
             message=phrase("the program was started with {arguments}", arguments=arguments),
-            advice="start the migrated program with npu instead of cuda, and hccl instead of nccl",
+            advice=phrase("start the migrated program with npu instead of cuda, and hccl instead of nccl"),
         )
 
 
 def _finding(file: str, place: TracedPlace) -> Finding:
-    became = f" became {place.became}" if place.became else " has no counterpart"
+    became = f" became {place.became}" if place.became else phrase(" has no counterpart")
     column = (place.column or 0) + 1
     return Finding(
         code=RULE.code,
@@ -115,7 +115,7 @@ def _finding(file: str, place: TracedPlace) -> Finding:
         evidence=RULE.evidence,
         source=RULE.source,
         subject=place.call,
-        advice="write what it became, or keep starting this program with npuify run",
+        advice=phrase("write what it became, or keep starting this program with npuify run"),
     )
 
 

@@ -35,8 +35,8 @@ def search_tokens(relative: str, raw: bytes, error: SyntaxError) -> tuple[list[F
     except UnreadableText:
         return [], [failed]
     silenced = suppressed_codes(text, None)
-    why = "is in a file that cannot be parsed, and was not migrated"
-    todo = "make the file valid for the Python that runs npuify, then migrate again"
+    why = phrase("is in a file that cannot be parsed, and was not migrated")
+    todo = phrase("make the file valid for the Python that runs npuify, then migrate again")
     found = _findings(relative, text, why, todo)
     return [finding for finding in found if not (silenced and silenced(finding))], [failed]
 
@@ -45,16 +45,16 @@ def search_undecoded(relative: str, raw: bytes, error: UnreadableText) -> tuple[
     """What can be said of a file whose bytes are no text in the encoding that it claims, or no notebook."""
     failed = FileError(relative, error.message, error.line, _OF_ENCODING if "text" in error.message else _LEFT)
     text = text_to_search(raw)
-    why = "is in a file that cannot be read, and was not migrated"
-    return list(_findings(relative, text, why, "make the file readable, then migrate again")), [failed]
+    why = phrase("is in a file that cannot be read, and was not migrated")
+    return list(_findings(relative, text, why, phrase("make the file readable, then migrate again"))), [failed]
 
 
 def search_template(relative: str, raw: bytes) -> list[Finding]:
     """What names CUDA in a file from which programs are made: nobody knows what they are before that."""
-    why = "is in a template, which was not migrated: what is made from it names CUDA"
+    why = phrase("is in a template, which was not migrated: what is made from it names CUDA")
     text = text_to_search(raw)
     silenced = suppressed_codes(text, None)
-    found = _findings(relative, text, why, "make the same changes in the template by hand")
+    found = _findings(relative, text, why, phrase("make the same changes in the template by hand"))
     return [finding for finding in found if not (silenced and silenced(finding))]
 
 
@@ -105,10 +105,10 @@ def _advice(raw: bytes) -> str:
     if re.search(rb"^\s*print\s+[\"'\w]", raw, re.MULTILINE) or re.search(
         rb"^\s*except\s+\w+\s*,\s*\w+\s*:", raw, re.MULTILINE
     ):
-        return "it looks like Python 2; convert it with 2to3 or python-modernize first"
+        return phrase("it looks like Python 2; convert it with 2to3 or python-modernize first")
     if any(_FIRST_LINE_OF_MAGIC.match(line) for line in raw.splitlines()):
-        return "it contains IPython magics, which are not Python"
-    return "fix the syntax error, or run npuify with a newer Python"
+        return phrase("it contains IPython magics, which are not Python")
+    return phrase("fix the syntax error, or run npuify with a newer Python")
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:

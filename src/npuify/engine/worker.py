@@ -294,7 +294,7 @@ class Worker:
             if kind == "notebook":
                 words, failed = search_undecoded(relative, raw, error)
                 return Result(words if self.selection.has(UNPARSED) else [], failed)
-            return Result([], [FileError(relative, error.message, error.line, "it was left as it is")])
+            return Result([], [FileError(relative, error.message, error.line, phrase("it was left as it is"))])
         except Exception as error:  # one file's failure must not end the run
             return Result(
                 [],
@@ -358,7 +358,9 @@ class Worker:
             found, failed = search_tokens(relative, raw, error)
             return _Found(found if self.selection.has(UNPARSED) else [], failed)
         except RecursionError:
-            nested = FileError(relative, "is nested too deeply to be looked at", advice="it was left as it is")
+            nested = FileError(
+                relative, phrase("is nested too deeply to be looked at"), advice=phrase("it was left as it is")
+            )
             return _Found([], [nested])
         except Exception as error:  # one file's failure must not end the run
             return _Found(

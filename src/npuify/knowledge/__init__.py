@@ -86,7 +86,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(phrase("module {name!r} has no attribute {name2!r}", name=__name__, name2=name))
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
     value = getattr(import_module(f"{__name__}.{home}"), name)

@@ -64,6 +64,12 @@ def commas(parts: Iterable[str]) -> str:
     return ", ".join(parts) if catalog is None else catalog.comma.join(map(catalog.known, parts))
 
 
+def listed(parts: Iterable[str]) -> str:
+    """Parts of a sentence that belong together, as in "a and b"."""
+    catalog = _of_context.get(_of_process)
+    return " and ".join(parts) if catalog is None else catalog.comma.join(map(catalog.known, parts))
+
+
 def semicolons(parts: Iterable[str]) -> str:
     """Clauses one after the other, as in "it is slow; it is not exact"."""
     catalog = _of_context.get(_of_process)

@@ -47,7 +47,10 @@ class Catalog:
 
     def plural(self, one: str, many: str, count: int, values: dict[str, object]) -> str:
         """As :func:`npuify.language.plural`."""
-        return self._texts.ngettext(one, many, count).format(count=count, **self._translated(values))
+        found = self._texts.ngettext(one, many, count)
+        if found in (one, many):
+            found = self.known(one)
+        return found.format(count=count, **self._translated(values))
 
     def _translated(self, values: dict[str, object]) -> dict[str, object]:
         # A single word may be a name that happens to be a word of the catalog.

@@ -88,19 +88,19 @@ def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands
     if has_nothing_to_move(scan):
         return Decision(
             "nothing-to-do",
-            "Nothing to migrate was found. Is this the project's folder?",
+            phrase("Nothing to migrate was found. Is this the project's folder?"),
             (phrase("{files} looked at in {root}", files=counted(scan.files_seen, "file"), root=scan.root),),
-            (Choice("Name another folder", ""),),
+            (Choice(phrase("Name another folder"), ""),),
         )
     if verdict.level is Level.BLOCKED and not asked.go_on:
         return Decision(
             "blocked",
-            "Something has no form for Ascend. Move the rest nonetheless?",
+            phrase("Something has no form for Ascend. Move the rest nonetheless?"),
             _shortened(f"{one.what}: {one.why}{_first(one.places)}" for one in verdict.blockers),
             (
-                Choice("Yes: it will be written or replaced afterwards", commands.again(go_on=True)),
+                Choice(phrase("Yes: it will be written or replaced afterwards"), commands.again(go_on=True)),
                 Choice(
-                    "See first what each of them takes",
+                    phrase("See first what each of them takes"),
                     commands.other("scan", "--format", "html", "--output", "report.html"),
                 ),
             ),
@@ -108,11 +108,11 @@ def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands
     if asked.place_on_npu is None and names_no_device(scan):
         return Decision(
             "no-device",
-            "No code names a GPU, so that the program would go on computing on the CPU. Move it to the NPU?",
+            phrase("No code names a GPU, so that the program would go on computing on the CPU. Move it to the NPU?"),
             tuple(one.file for one in scan.survey.entry_points[:_SHOWN]),
             (
-                Choice("Yes: model, data and losses", commands.again(place_on_npu=True)),
-                Choice("No: it chooses its device in another way", commands.again(place_on_npu=False)),
+                Choice(phrase("Yes: model, data and losses"), commands.again(place_on_npu=True)),
+                Choice(phrase("No: it chooses its device in another way"), commands.again(place_on_npu=False)),
             ),
         )
     offered = [one for one in scan.findings if one.edits and one.safety is Safety.REVIEW]
@@ -126,9 +126,9 @@ def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands
             ),
             _shortened(map(_place, offered)),
             (
-                Choice("Yes, all of them", commands.again(unsafe=True)),
-                Choice("No: leave these places as they are, and report them", commands.again(unsafe=False)),
-                Choice("See them first", commands.other("migrate", "--diff", "--unsafe")),
+                Choice(phrase("Yes, all of them"), commands.again(unsafe=True)),
+                Choice(phrase("No: leave these places as they are, and report them"), commands.again(unsafe=False)),
+                Choice(phrase("See them first"), commands.other("migrate", "--diff", "--unsafe")),
             ),
         )
     return None
@@ -148,8 +148,8 @@ def by_hand(findings: Iterable[Finding], verdict: Verdict, asked: Wishes, comman
         ),
         _shortened(_place(one) + (f" {one.advice}" if one.advice else "") for one in left),
         (
-            Choice("Change the places, then go on", commands.resume()),
-            Choice("Go on without: what is run does not need them", commands.resume("--go-on")),
+            Choice(phrase("Change the places, then go on"), commands.resume()),
+            Choice(phrase("Go on without: what is run does not need them"), commands.resume("--go-on")),
         ),
     )
 
@@ -165,7 +165,7 @@ def which_program(error: NpuifyError, points: Sequence[EntryPoint], commands: Co
         phrase("Which program shall be run, with which arguments for a short run? ({message})", message=error.message),
         tuple(said[:4]),
         tuple(Choice(f"Run {file}", commands.resume("--entry", file)) for file in files[:_SHOWN])
-        or (Choice("Name it", commands.resume("--entry", "train.py --steps 20")),),
+        or (Choice(phrase("Name it"), commands.resume("--entry", "train.py --steps 20")),),
     )
 
 
@@ -174,11 +174,11 @@ def machine(report: Report, commands: Commands) -> Decision:
     wrong = [one for one in report.results if one.status.value == "error"]
     return Decision(
         "machine",
-        "This machine cannot run programs on its NPUs as it is.",
+        phrase("This machine cannot run programs on its NPUs as it is."),
         _shortened(f"{one.check}: {one.message}{f' {one.advice}' if one.advice else ''}" for one in wrong),
         (
-            Choice("Mend it, then go on", commands.resume()),
-            Choice("Run in simulation", commands.resume("--target", "simulated")),
+            Choice(phrase("Mend it, then go on"), commands.resume()),
+            Choice(phrase("Run in simulation"), commands.resume("--target", "simulated")),
         ),
     )
 
@@ -190,11 +190,11 @@ def after_run(
     failed = next((one for one in stages if one.state is State.FAILED), None)
     if failed is None:
         return None
-    differently = Choice("Run it differently", commands.resume("--entry", "PROGRAM ARGUMENTS"))
-    change = Choice("Change the migrated copy, then go on", commands.resume())
-    anew = Choice("Migrate anew, with other options", commands.over())
+    differently = Choice(phrase("Run it differently"), commands.resume("--entry", "PROGRAM ARGUMENTS"))
+    change = Choice(phrase("Change the migrated copy, then go on"), commands.resume())
+    anew = Choice(phrase("Migrate anew, with other options"), commands.over())
     if failed.name == "compare":
-        question = "The migrated program computes something else than the original."
+        question = phrase("The migrated program computes something else than the original.")
         return Decision("differs", question, (failed.message,), (change, differently, anew))
     if package := _NO_PACKAGE.search(failed.message):
         return Decision(
@@ -205,15 +205,15 @@ def after_run(
             ),
             (failed.message,),
             (
-                Choice("Install it, then go on", commands.resume()),
-                Choice("Run with another Python", commands.resume("--python", "PATH")),
+                Choice(phrase("Install it, then go on"), commands.resume()),
+                Choice(phrase("Run with another Python"), commands.resume("--python", "PATH")),
             ),
         )
     if _NO_FILE.search(failed.message):
         makers = [one.file for one in points if _MAKES_DATA.search(one.file) and one.file.endswith(".py")]
         return Decision(
             "data-missing",
-            "The program needs a file that is not there: data, weights or settings.",
+            phrase("The program needs a file that is not there: data, weights or settings."),
             (failed.message,),
             (
                 *(
@@ -221,13 +221,21 @@ def after_run(
                     for one in makers[:_MAKERS]
                 ),
                 *_by_itself(source, entry, commands),
-                Choice("Give the data, or a part of it", commands.resume("--data", f"{_missing(failed.message)}PATH")),
-                Choice("Make it with a program, which is run once for both", commands.resume("--prepare", "PROGRAM")),
-                Choice("Say where it is, or take other data, by the program's own options", differently.command),
-                Choice("Put it into both folders, then go on", commands.resume()),
+                Choice(
+                    phrase("Give the data, or a part of it"),
+                    commands.resume("--data", f"{_missing(failed.message)}PATH"),
+                ),
+                Choice(
+                    phrase("Make it with a program, which is run once for both"),
+                    commands.resume("--prepare", "PROGRAM"),
+                ),
+                Choice(
+                    phrase("Say where it is, or take other data, by the program's own options"), differently.command
+                ),
+                Choice(phrase("Put it into both folders, then go on"), commands.resume()),
             ),
         )
-    question = "The migrated program did not run as it should."
+    question = phrase("The migrated program did not run as it should.")
     return Decision("run-failed", question, (failed.message,), (change, differently, anew))
 
 

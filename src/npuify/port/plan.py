@@ -86,7 +86,7 @@ def plan(project: Path, options: Options, *, progress: Progress | None = None) -
 def _before(project: Path, found: ScanResult, verdict: Verdict) -> Iterator[Step]:
     source, copy = str(project), f"{project}_npu"
     if has_nothing_to_move(found):
-        yield Step("nothing-to-do", "Nothing to migrate was found: name the project's own folder.")
+        yield Step("nothing-to-do", phrase("Nothing to migrate was found: name the project's own folder."))
         return
     for one in verdict.blockers:
         places = [_PLACE.format(file=place.file, line=place.line) for place in one.places]
@@ -103,7 +103,7 @@ def _before(project: Path, found: ScanResult, verdict: Verdict) -> Iterator[Step
     if names_no_device(found):
         more_options.append("--place-on-npu")
         files, more = _cut([one.file for one in found.survey.entry_points])
-        what = "No code names a GPU: decide whether model, data and losses are moved to the NPU."
+        what = phrase("No code names a GPU: decide whether model, data and losses are moved to the NPU.")
         yield Step("no-device", what, (), files, more, command=_line("migrate", source, "--diff", *more_options))
     made = [one for one in found.findings if status(one, migrated=False) == "migrated"]
     codes = tuple(code for code, _ in Counter(one.code for one in made).most_common())
@@ -122,15 +122,18 @@ def _before(project: Path, found: ScanResult, verdict: Verdict) -> Iterator[Step
         entry = "PROGRAM ARGUMENTS"
     yield Step(
         "run",
-        "Run some steps of the copy, on an NPU or simulated, and compare them with the original. It runs their code.",
+        phrase(
+            "Run some steps of the copy, on an NPU or simulated, and compare them with the original. It runs their "
+            "code."
+        ),
         (),
         shown,
         more,
-        "Give the program arguments for a short run.",
+        phrase("Give the program arguments for a short run."),
         _line("verify", "steps", source, "--migrated", copy, "--short", "--entry", entry),
     )
-    yield Step("machine", "On the Ascend machine, check that it is ready.", command="npuify doctor")
-    yield Step("checklist", "Go through what is left, with its evidence.", command=_line("checklist", copy))
+    yield Step("machine", phrase("On the Ascend machine, check that it is ready."), command="npuify doctor")
+    yield Step("checklist", phrase("Go through what is left, with its evidence."), command=_line("checklist", copy))
 
 
 def _left(found: ScanResult, *, migrated: bool) -> Iterator[Step]:
@@ -172,7 +175,7 @@ def _open(made: Checklist, project: str) -> Iterator[Step]:
     for point in made.points:
         if point.group != "code" and point.state in ("open", "failed", "not done"):
             yield Step("checklist", f"{point.title}: {point.state}. {point.evidence}", advice=point.how)
-    yield Step("checklist", "Go through what is left, with its evidence.", command=_line("checklist", project))
+    yield Step("checklist", phrase("Go through what is left, with its evidence."), command=_line("checklist", project))
 
 
 def _in_order(findings: Iterable[Finding]) -> list[str]:

@@ -79,7 +79,7 @@ def run(
         devices = devices_of(python_for(wishes.python))
     except NpuifyError as error:
         told(_not_run("run", error, commands))
-        told(Stage("compare", State.NOT_RUN, "Nothing was run that could be compared."))
+        told(Stage("compare", State.NOT_RUN, phrase("Nothing was run that could be compared.")))
         return Outcome(None)
     if devices.npu and wishes.target != "simulated":
         stage, decision = _doctor(destination, devices, commands, begins)
@@ -90,7 +90,7 @@ def run(
         report = _accepted(source, destination, wishes, begins)
     except NpuifyError as error:
         told(_not_run("run", error, commands))
-        told(Stage("compare", State.NOT_RUN, "Nothing was run that could be compared."))
+        told(Stage("compare", State.NOT_RUN, phrase("Nothing was run that could be compared.")))
         return Outcome(None)
     files = _written(destination, report)
     ran = _ran(report, files)
@@ -121,7 +121,7 @@ def _doctor(
     stage = Stage(
         "doctor",
         State.FAILED if wrong else State.DONE,
-        wrong[0].message if wrong else "This machine is ready.",
+        wrong[0].message if wrong else phrase("This machine is ready."),
         tuple(f"{one.check}: {one.message}" for one in report.results if one.status is DoctorStatus.WARNING),
         files=(str(destination / _FOLDER / "doctor.json"),),
     )

@@ -66,4 +66,6 @@ def _end(report: PortReport) -> Iterator[str]:
         )
     else:
         yield phrase("Migrated to {destination}, run and compared.", destination=report.destination)
-    yield "A simulation says nothing of a real card's results, speed or limits. The checklist says what is left."
+    yield phrase(
+        "A simulation says nothing of a real card's results, speed or limits. The checklist says what is left."
+    )

@@ -72,7 +72,7 @@ def schema_text(kind: type, command: str, title: str, version: int) -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:npuify:{command}:{version}",
         "title": title,
-        "description": phrase("The output of `npuify {command}` with --format json.", command=command),
+        "description": f"The output of `npuify {command}` with --format json.",
         **found,
         "$defs": definitions,
     }

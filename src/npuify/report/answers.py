@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from npuify.analysis.explain import render
+from npuify.language import phrase
 from npuify.report.evidence import KNOWN
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def render_releases(releases: Sequence[ReleaseInfo], format: str) -> str:
     """The list of ``npuify knowledge list``."""
     if format == "json":
         return _json(releases)
-    rows = [("torch_npu", "torch", "CANN", "Python", "names known")]
+    rows = [("torch_npu", "torch", "CANN", "Python", phrase("names known"))]
     rows += [
         (one.torch_npu, one.torch, one.cann or "-", _range(one.pythons), "yes" if one.has_table else "no")
         for one in releases

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from npuify.language import mark
+
 _AREAS: Final = {
     "1": "Devices and names",
-    "2": "Precision and AMP",
-    "3": "Distributed",
+    "2": mark("Precision and AMP"),
+    "3": mark("Distributed"),
     "4": "Operators and types",
     "5": "Attention and fused operators",
     "6": "Dependencies and extensions",
     "7": "Environment and launch",
-    "8": "Training practice",
-    "9": "Other frameworks",
+    "8": mark("Training practice"),
+    "9": mark("Other frameworks"),
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.language import commas, phrase, semicolons
+from npuify.language import commas, phrase, plural, semicolons
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,19 +61,19 @@ def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:
     replaced = [one.name for one in operators if one.replacement]
     advice = ""
     if replaced:
-        which = "all of them" if len(replaced) == count else ", ".join(replaced[:6])
+        which = phrase("all of them") if len(replaced) == count else ", ".join(replaced[:6])
         advice = phrase("--replace-kernels puts proven replacements in the place of {which}. ", which=which)
     others = [one for one in operators if not one.replacement]
     known = list(dict.fromkeys(one.equivalent.partition(":")[0] for one in others if one.equivalent))
     without = [one.name for one in others if not one.equivalent]
     advice += phrase("Call instead: {known}. ", known=semicolons(known[:_MOST_EQUIVALENTS])) if known else ""
     if without:
-        advice += "No equivalent is known" + (f" of {', '.join(without[:6])}" if known else "") + ". "
+        advice += phrase("No equivalent is known") + (f" of {', '.join(without[:6])}" if known else "") + ". "
     if others and all(one.has_cpu for one in others):
-        advice += "The project has a CPU implementation: --cpu-fallback adds the copies around the calls. "
+        advice += phrase("The project has a CPU implementation: --cpu-fallback adds the copies around the calls. ")
     return KernelGroup(
         f"{module or 'an extension'}: {count} CUDA operator{'' if count == 1 else 's'} ({names})",
-        "Kernels for NVIDIA GPUs do not build for Ascend: "
+        phrase("Kernels for NVIDIA GPUs do not build for Ascend: ")
         + ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
         + (phrase("; they use {uses}.", uses=commas(uses)) if uses else "."),
         advice.strip() or _GENERAL,
@@ -91,10 +91,8 @@ def _files(survey: Survey) -> list[KernelGroup]:
     count = len(survey.kernels)
     return [
         KernelGroup(
-            phrase(
-                "{count_} CUDA source {value} of the project", count_=count, value="file" if count == 1 else "files"
-            ),
-            "Kernels for NVIDIA GPUs do not build for Ascend.",
+            plural("{count} CUDA source file of the project", "{count} CUDA source files of the project", count),
+            phrase("Kernels for NVIDIA GPUs do not build for Ascend."),
             _GENERAL,
             tuple(f"{file}:0" for file in survey.kernels),
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from npuify.engine.ledger.reasons import REASONS
-from npuify.language import phrase
+from npuify.language import commas, phrase, plural
 from npuify.model import LedgerEntry, State
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def ledger_of(entries: Sequence[LedgerEntry], *, whole: bool = False) -> Ledger:
     states = Counter(entry.state for entry in entries)
     cleared = Counter(entry.by for entry in entries if entry.state is State.CLEARED)
     reasons = tuple(
-        ReasonCount(reason, count, REASONS[reason].many, REASONS[reason].text)
+        ReasonCount(reason, count, phrase(REASONS[reason].many), phrase(REASONS[reason].text))
         for reason, count in sorted(cleared.items(), key=lambda item: (-item[1], item[0]))
     )
     return Ledger(
@@ -75,8 +75,8 @@ def in_words(ledger: Ledger) -> str:
         return ""
     named = [_counted(one) for one in ledger.reasons[:_NAMED]]
     more = sum(one.count for one in ledger.reasons[_NAMED:])
-    why = ", ".join([*named, f"{more} more"] if more else named)
-    alone = phrase("left alone {cleared}", cleared=ledger.cleared) + (f" ({why})" if why else "")
+    why = commas([*named, phrase("{more} more", more=more)] if more else named)
+    alone = phrase("left alone {cleared}", cleared=ledger.cleared) + (phrase(" ({why})", why=why) if why else "")
     return phrase(
         "edited {edited} · reported {reported} · {alone}", edited=ledger.edited, reported=ledger.reported, alone=alone
     )
@@ -93,4 +93,4 @@ def cleared_by_reason(entries: Iterable[LedgerEntry]) -> list[Group]:
 
 
 def _counted(one: ReasonCount) -> str:
-    return f"{one.count} {REASONS[one.reason].one if one.count == 1 else one.title}"
+    return plural(f"{{count}} {REASONS[one.reason].one}", f"{{count}} {REASONS[one.reason].many}", one.count)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import mark, phrase
 from npuify.report.effort import cost
 from npuify.report.packages import WITHOUT_FORM, package
 
@@ -32,10 +32,10 @@ class Level(str, Enum):
 
 
 TITLES: Final = {
-    Level.RUNS: "Runs after migration",
-    Level.REVIEW: "Needs review",
-    Level.WORK: "Needs work",
-    Level.BLOCKED: "Blocked",
+    Level.RUNS: mark("Runs after migration"),
+    Level.REVIEW: mark("Needs review"),
+    Level.WORK: mark("Needs work"),
+    Level.BLOCKED: mark("Blocked"),
 }
 
 

@@ -117,7 +117,7 @@ def _narrowed(result: ScanResult, findings: Sequence[Finding], errors: Sequence[
 
 
 def _read(baseline: Path) -> _Report:
-    make = "write it with: npuify scan PROJECT --format json --output baseline.json"
+    make = phrase("write it with: npuify scan PROJECT --format json --output baseline.json")
     try:
         raw = baseline.read_bytes()
     except OSError as error:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import listed, phrase, plural
 from npuify.model import Safety, Severity, Start
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
 from npuify.report.levels import TITLES, Blocker, Level, Place, kinds, kinds_by_switch
@@ -107,15 +107,17 @@ def _program(
     summary = _summary(level, counts)
     if program.supports_npu:
         summary = f"{_how_to_start(program)} {summary}"
-    return ProgramVerdict(program.file, level, TITLES[level], summary, blockers, deciding, conditional, program.starts)
+    return ProgramVerdict(
+        program.file, level, phrase(TITLES[level]), summary, blockers, deciding, conditional, program.starts
+    )
 
 
 def _how_to_start(program: Program) -> str:
     """How a program that supports an NPU by itself is started on one, and what its defaults do."""
-    own = "It supports an NPU by itself"
+    own = phrase("It supports an NPU by itself")
     if not program.starts:
         return phrase("{own}; no option or variable was found that chooses one.", own=own)
-    said = " and ".join(dict.fromkeys(one.say for one in program.starts))
+    said = listed(dict.fromkeys(one.say for one in program.starts))
     left = [one for one in program.starts if one.without]
     if not left:
         return phrase("{own}, and chooses it by default ({said}).", own=own, said=said)
@@ -141,22 +143,30 @@ class _Counts(NamedTuple):
 
 def _summary(level: Level, counts: _Counts) -> str:
     if level is Level.BLOCKED:
-        has = "dependency has" if counts.blockers == 1 else "dependencies have"
-        return phrase("{blockers} {has} no Ascend version.", blockers=counts.blockers, has=has)
+        return plural(
+            "{count} dependency has no Ascend version.",
+            "{count} dependencies have no Ascend version.",
+            counts.blockers,
+        )
     if level is Level.WORK:
-        place, them = ("place", "it") if counts.stops == 1 else ("places", "them")
-        return phrase(
-            "{stops} {place} will not run until you change {them}.", stops=counts.stops, place=place, them=them
+        return plural(
+            "{count} place will not run until you change it.",
+            "{count} places will not run until you change them.",
+            counts.stops,
         )
     if level is Level.REVIEW:
-        decide = "place decides" if counts.deciding == 1 else "places decide"
         more = (
             phrase("; {errors} will not run without the edit that is offered", errors=counts.errors)
             if counts.errors
             else ""
         )
-        return phrase("{deciding} {decide} whether it runs{more}.", deciding=counts.deciding, decide=decide, more=more)
-    return "No known problem stops it. Only a run on the NPU proves it."
+        return plural(
+            "{count} place decides whether it runs{more}.",
+            "{count} places decide whether it runs{more}.",
+            counts.deciding,
+            more=more,
+        )
+    return phrase("No known problem stops it. Only a run on the NPU proves it.")
 
 
 def _switches(scan: ScanResult) -> dict[Place, str]:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.language import commas
+from npuify.language import plural as in_plural
 from npuify.model import Safety, ScanResult, Severity
 
 if TYPE_CHECKING:
@@ -81,16 +83,15 @@ def nothing_left(result: ScanResult | MigrationResult) -> bool:
 
 def counted(count: int, noun: str, plural: str = "") -> str:
     """ "1 file", "2 files"."""
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+    return in_plural(f"{{count}} {noun}", f"{{count}} {plural or noun + 's'}", count)
 
 
 def severities_in_words(summary: Summary) -> str:
     """ "3 errors, 1 warning"; empty where there are no findings."""
     words = (("error", "error", "errors"), ("warning", "warning", "warnings"), ("info", "note", "notes"))
-    parts = [
+    return commas(
         counted(summary.by_severity[key], one, many) for key, one, many in words if summary.by_severity.get(key, 0)
-    ]
-    return ", ".join(parts)
+    )
 
 
 def in_order(errors: Iterable[FileError]) -> list[FileError]:

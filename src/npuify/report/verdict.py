@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import listed, phrase, plural
 from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
 from npuify.report.effort import Estimate, estimate
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
@@ -124,10 +124,12 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     if level is Level.RUNS and (undecided or scan.errors or scan.survey.kernels or other):
         level = Level.REVIEW
     conditional = kinds_by_switch([*told, *review])
-    title = TITLES[level]
+    title = phrase(TITLES[level])
     if has_nothing_to_move(scan):
-        title = _NOTHING
-        summary = "Nothing to migrate was found: no file imports PyTorch or another framework that npuify knows."
+        title = phrase(_NOTHING)
+        summary = phrase(
+            "Nothing to migrate was found: no file imports PyTorch or another framework that npuify knows."
+        )
     else:
         aside = sum(not one.only_with for one in told) - len(stopping)
         to_review = sum(not one.only_with for one in review)
@@ -185,9 +187,11 @@ def by_status(findings: Iterable[Finding], *, migrated: bool) -> dict[str, Count
 def hours(value: Estimate) -> str:
     """ "12 hours (4 to 31)", or "0 hours"."""
     if not value.high:
-        return "0 hours"
-    unit = "hour" if value.likely == 1 else "hours"
-    return f"{value.likely:g} {unit} ({value.low:g} to {value.high:g})"
+        return phrase("0 hours")
+    likely, low, high = f"{value.likely:g}", f"{value.low:g}", f"{value.high:g}"
+    if value.likely == 1:
+        return phrase("{likely} hour ({low} to {high})", likely=likely, low=low, high=high)
+    return phrase("{likely} hours ({low} to {high})", likely=likely, low=low, high=high)
 
 
 def _done(result: MigrationResult) -> list[Finding]:
@@ -269,48 +273,52 @@ class _Counts(NamedTuple):
     """Places to review that will not run as they are."""
 
 
-_BESIDE: Final = "tests, documentation, builds, notebooks"
-
-
 def _summary(level: Level, counts: _Counts) -> str:
     blockers, manual, aside, review, errors, unsafe = counts
     if level is Level.BLOCKED:
-        one, many = (
-            "dependency has no Ascend version, and what needs it",
-            "dependencies have no Ascend version, and what needs them",
+        text = phrase(
+            "{dependencies} cannot run until it is written or replaced",
+            dependencies=_count(
+                blockers,
+                "dependency has no Ascend version, and what needs it",
+                "dependencies have no Ascend version, and what needs them",
+            ),
         )
-        text = phrase("{count_} cannot run until it is written or replaced", count_=_count(blockers, one, many))
         rest = (
             phrase("; {count_} manual work", count_=_count(manual, "place also needs", "places also need"))
             if manual
             else ""
         )
-        rest += f"; {aside} in {_BESIDE}" if aside else ""
+        rest += phrase("; {aside} in tests, documentation, builds, notebooks", aside=aside) if aside else ""
         return f"{text}{rest}."
     if level is Level.WORK:
         rest = phrase(", and {review} to review", review=review) if review else ""
-        them = "it" if manual == 1 else "them"
-        return phrase(
-            "{count_} will not run until you change {them}{rest}.",
-            count_=_count(manual, "place", "places"),
-            them=them,
+        return plural(
+            "{count} place will not run until you change it{rest}.",
+            "{count} places will not run until you change them{rest}.",
+            manual,
             rest=rest,
         )
     if level is Level.REVIEW:
-        parts = [_count(review, "place", "places") + " to review"] if review else []
+        parts = [_count(review, "place to review", "places to review")] if review else []
         if aside:
             parts.append(
-                _count(aside, "place", "places") + phrase(" to change outside the program ({BESIDE})", BESIDE=_BESIDE)
+                plural(
+                    "{count} place to change outside the program (tests, documentation, builds, notebooks)",
+                    "{count} places to change outside the program (tests, documentation, builds, notebooks)",
+                    aside,
+                )
             )
-        parts += [_count(errors, "file", "files") + " that could not be processed"] if errors else []
+        if errors:
+            parts.append(_count(errors, "file that could not be processed", "files that could not be processed"))
         # Of kernels that are called, the blockers tell.
-        parts = parts or ["CUDA code that no Python code was found to call"]
+        parts = parts or [phrase("CUDA code that no Python code was found to call")]
         known = phrase("{unsafe} of them will not run without the edit offered", unsafe=unsafe) if unsafe else ""
-        known = "it will not run without the edit offered" if unsafe == review == 1 else known
-        known = known or "none is known to stop the program"
-        text = f"{' and '.join(parts)}; {known}."
-        return text[:1].upper() + text[1:]
-    return "No known problem stops it. Only a run on the NPU proves it."
+        known = phrase("it will not run without the edit offered") if unsafe == review == 1 else known
+        known = known or phrase("none is known to stop the program")
+        whole = phrase("{places}; {known}.", places=listed(parts), known=known)
+        return whole[:1].upper() + whole[1:]
+    return phrase("No known problem stops it. Only a run on the NPU proves it.")
 
 
 def _supported_already(left: Iterable[Finding]) -> str:
@@ -339,4 +347,4 @@ def _foreign(other: Foreign | None) -> tuple[Blocker, ...]:
 
 
 def _count(count: int, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
+    return plural(f"{{count}} {one}", f"{{count}} {many}", count)

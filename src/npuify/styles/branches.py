@@ -6,7 +6,6 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
 from npuify.rules.common.helper_branches import helper
 from npuify.rules.common.import_guards import has_fallback
 from npuify.rules.common.statements import ends_its_line, indentation
@@ -23,7 +22,7 @@ _LINE_LENGTH = 100
 def choice(npu: str, node: ast.expr, file: PythonFile) -> str:
     """An expression that is ``npu`` on an NPU, and ``node`` as it was elsewhere."""
     test, other = f'{helper(file)}.type == "npu"', file.code(node)
-    text = phrase("{npu} if {test} else {other}", npu=npu, test=test, other=other)
+    text = f"{npu} if {test} else {other}"
     line = file.source.text.line_starts[node.lineno - 1]
     before = file.source.segment(line, file.source.start(node))
     if "\n" not in text and "\r" not in text and len(before) + len(text) + 2 <= _LINE_LENGTH:
@@ -32,15 +31,7 @@ def choice(npu: str, node: ast.expr, file: PythonFile) -> str:
     indent = before[: len(before) - len(before.lstrip(" \t"))]
     deeper = f"{indent}    "
     npu, other = (part.replace(newline, f"{newline}    ") for part in (npu, other))
-    return phrase(
-        "({newline}{deeper}{npu}{newline}{deeper}if {test}{newline}{deeper}else {other}{newline}{indent})",
-        newline=newline,
-        deeper=deeper,
-        npu=npu,
-        test=test,
-        other=other,
-        indent=indent,
-    )
+    return f"({newline}{deeper}{npu}{newline}{deeper}if {test}{newline}{deeper}else {other}{newline}{indent})"
 
 
 def _stands_alone(node: ast.expr, file: PythonFile) -> bool:

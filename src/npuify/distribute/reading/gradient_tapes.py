@@ -168,11 +168,11 @@ def _in_python(unit: Unit, function: ast.FunctionDef, depth: int) -> Iterator[st
             name = unit.qualname(node.func)
             called = _last(node.func)
             if isinstance(node.func, ast.Name) and called in _IN_PYTHON:
-                yield f"line {node.lineno} calls {called}()"
+                yield phrase("line {lineno} calls {called}()", lineno=node.lineno, called=called)
             elif isinstance(node.func, ast.Attribute) and called in _OF_PYTHON:
-                yield f"line {node.lineno} calls .{called}()"
+                yield phrase("line {lineno} calls .{called}()", lineno=node.lineno, called=called)
             elif name.startswith(("numpy.", "random.", "time.", "os.", "wandb.", "logging.")):
-                yield f"line {node.lineno} calls {name}()"
+                yield phrase("line {lineno} calls {name}()", lineno=node.lineno, name=name)
             elif depth:
                 own = _own_function(unit, node.func, methods)
                 if own is not None and own is not function:

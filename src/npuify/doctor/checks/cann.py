@@ -29,8 +29,8 @@ def cann_installed(facts: Facts) -> Iterator[Result]:
     yield result(
         "cann.installed",
         Status.ERROR,
-        "CANN was not found in /usr/local/Ascend, in ~/Ascend, or at ASCEND_HOME_PATH",
-        advice="install the toolkit and the operator package for this chip, or use an image that contains them",
+        phrase("CANN was not found in /usr/local/Ascend, in ~/Ascend, or at ASCEND_HOME_PATH"),
+        advice=phrase("install the toolkit and the operator package for this chip, or use an image that contains them"),
         mend=Mend(
             (
                 f"# ./Ascend-cann-toolkit_<version>_linux-{facts.host.architecture or '<arch>'}.run --install",
@@ -57,12 +57,16 @@ def cann_environment(facts: Facts) -> Iterator[Result]:
                 version=best.version,
                 shown=best.shown,
             ),
-            advice="source its script in the shell that starts the program, and add that to ~/.bashrc or the image",
+            advice=phrase(
+                "source its script in the shell that starts the program, and add that to ~/.bashrc or the image"
+            ),
             mend=Mend((f"source {script}",), place="shell"),
             source=_LAYOUT,
         )
     elif facts.cann.active is None:
-        what = "which does not exist" if not loaded.home_exists else "which is not a complete installation"
+        what = (
+            phrase("which does not exist") if not loaded.home_exists else phrase("which is not a complete installation")
+        )
         yield result(
             "cann.environment",
             Status.ERROR,
@@ -73,7 +77,7 @@ def cann_environment(facts: Facts) -> Iterator[Result]:
                 version=best.version,
                 shown=best.shown,
             ),
-            advice="open a new shell and source the script of that installation",
+            advice=phrase("open a new shell and source the script of that installation"),
             mend=Mend((f"source {script}",), place="shell"),
             source=_LAYOUT,
         )
@@ -82,7 +86,7 @@ def cann_environment(facts: Facts) -> Iterator[Result]:
             "cann.environment",
             Status.ERROR,
             phrase("ASCEND_HOME_PATH is {home}, but LD_LIBRARY_PATH contains none of its libraries", home=loaded.home),
-            advice="LD_LIBRARY_PATH was replaced after CANN was loaded; source the script again, last",
+            advice=phrase("LD_LIBRARY_PATH was replaced after CANN was loaded; source the script again, last"),
             mend=Mend((f"source {facts.cann.active.set_env or script}",), place="shell"),
             source=_LAYOUT,
         )
@@ -137,7 +141,9 @@ def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
             Status.ERROR,
             phrase("libraries of two CANN installations are in LD_LIBRARY_PATH: {version} and ", version=active.version)
             + ", ".join(one.version for one in others),
-            advice="open a new shell and source only one set_env.sh; look for another in ~/.bashrc and /etc/profile.d",
+            advice=phrase(
+                "open a new shell and source only one set_env.sh; look for another in ~/.bashrc and /etc/profile.d"
+            ),
             mend=Mend(("grep -rn set_env.sh ~/.bashrc ~/.profile ~/.bash_profile /etc/profile.d 2>/dev/null",)),
             evidence=Evidence.ASSUMED,
         )
@@ -152,7 +158,9 @@ def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
                 version=other.version,
                 version2=active.version,
             ),
-            advice="open a new shell and source only one set_env.sh; look for another in ~/.bashrc and /etc/profile.d",
+            advice=phrase(
+                "open a new shell and source only one set_env.sh; look for another in ~/.bashrc and /etc/profile.d"
+            ),
             mend=Mend((f"source {active.set_env or f'{active.shown}/set_env.sh'}",), place="shell"),
             evidence=Evidence.ASSUMED,
         )
@@ -164,7 +172,7 @@ def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
                 "set_env.sh was sourced {repeated} times: LD_LIBRARY_PATH lists its folders as many times",
                 repeated=loaded.repeated,
             ),
-            advice="harmless, but every start searches them all; source it only once",
+            advice=phrase("harmless, but every start searches them all; source it only once"),
             mend=Mend(("grep -rn set_env.sh ~/.bashrc ~/.profile ~/.bash_profile /etc/profile.d 2>/dev/null",)),
             evidence=Evidence.ASSUMED,
         )
@@ -199,7 +207,7 @@ def cann_kernels(facts: Facts) -> Iterator[Result]:
                 "cann.kernels",
                 Status.ERROR,
                 phrase("CANN in {shown} has no opp folder, and so no operators", shown=active.shown),
-                advice="install the full toolkit, not only the runtime",
+                advice=phrase("install the full toolkit, not only the runtime"),
                 source=_LAYOUT,
             )
         return
@@ -259,7 +267,7 @@ def cann_parts(facts: Facts) -> Iterator[Result]:
                 kernels=kernels,
                 version=active.version,
             ),
-            advice="install the same version of both",
+            advice=phrase("install the same version of both"),
             source="version.cfg of the installation",
             evidence=Evidence.PACKAGE,
         )
@@ -282,14 +290,19 @@ def python_packages(facts: Facts) -> Iterator[Result]:
             "cann.python-packages",
             Status.ERROR,
             phrase("the program's Python lacks packages that CANN imports: {names}", names=commas(names)),
-            advice="install them into the same environment as torch",
+            advice=phrase("install them into the same environment as torch"),
             mend=Mend(("pip install " + " ".join(f"'{pin}'" if "<" in pin else pin for pin in pins),)),
             evidence=missing[0].evidence,
             source=missing[0].source,
         )
 
 
-@check("nnal.environment", "The acceleration library matches", after=("cann.environment", "python.found"), live=True)
+@check(
+    "nnal.environment",
+    "The acceleration library matches",
+    after=("cann.environment", "python.found"),
+    live=True,
+)
 def nnal_environment(facts: Facts) -> Iterator[Result]:
     """Where nnal is loaded, it is the build for torch's C++ ABI."""
     loaded = facts.cann.loaded.nnal
@@ -303,14 +316,9 @@ def nnal_environment(facts: Facts) -> Iterator[Result]:
                 torch_abi=facts.python.torch_abi,
                 loaded=loaded,
             ),
-            advice="source its script again after activating the environment with torch, or specify the ABI",
+            advice=phrase("source its script again after activating the environment with torch, or specify the ABI"),
             mend=Mend(
-                (
-                    phrase(
-                        "source /usr/local/Ascend/nnal/atb/set_env.sh --cxx_abi={torch_abi}",
-                        torch_abi=facts.python.torch_abi,
-                    ),
-                ),
+                (f"source /usr/local/Ascend/nnal/atb/set_env.sh --cxx_abi={facts.python.torch_abi}",),
                 place="shell",
             ),
             evidence=Evidence.REPORTED,
@@ -324,6 +332,6 @@ def nnal_environment(facts: Facts) -> Iterator[Result]:
                 "nnal is installed in {nnal}, but not loaded; only vLLM and ATB operators need it",
                 nnal=facts.cann.nnal[0],
             ),
-            mend=Mend((phrase("source {nnal}/set_env.sh", nnal=facts.cann.nnal[0]),), place="shell"),
+            mend=Mend((f"source {facts.cann.nnal[0]}/set_env.sh",), place="shell"),
             source="vllm-ascend installation.md",
         )

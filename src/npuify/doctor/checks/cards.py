@@ -46,7 +46,7 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
                     number=len(smi.cards),
                     pci_cards=host.pci_cards,
                 ),
-                advice="look for failed cards in the kernel log: dmesg | grep -i davinci",
+                advice=phrase("look for failed cards in the kernel log: dmesg | grep -i davinci"),
                 evidence=Evidence.ASSUMED,
                 source="vendor 19e5 on the PCI bus",
             )
@@ -70,15 +70,17 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
             "cards.seen",
             Status.ERROR,
             phrase("npu-smi shows no cards{said}", said=said),
-            advice="check whether the driver is loaded: lsmod | grep drv; restart the machine after an installation",
+            advice=phrase(
+                "check whether the driver is loaded: lsmod | grep drv; restart the machine after an installation"
+            ),
             mend=Mend(("npu-smi info", "lsmod | grep drv_"), root=True),
         )
     elif host.davinci():
         yield result(
             "cards.seen",
             Status.ERROR,
-            "there are device files for cards, but no npu-smi",
-            advice="add the driver's tools to PATH, or reinstall the driver",
+            phrase("there are device files for cards, but no npu-smi"),
+            advice=phrase("add the driver's tools to PATH, or reinstall the driver"),
             mend=Mend(("ls /usr/local/sbin/npu-smi /usr/local/bin/npu-smi",)),
         )
     else:
@@ -91,7 +93,7 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
             phrase(
                 "no Ascend card is visible here{on_bus}: there is no npu-smi and no /dev/davinci* file", on_bus=on_bus
             ),
-            advice="install the card's driver and firmware, then restart the machine",
+            advice=phrase("install the card's driver and firmware, then restart the machine"),
         )
 
 
@@ -102,7 +104,7 @@ def cards_health(facts: Facts) -> Iterator[Result]:
         health = card.health.upper()
         if health == "OK":
             continue
-        command = phrase("npu-smi info -t health -i {npu} -c {chip}", npu=card.npu, chip=card.chip)
+        command = f"npu-smi info -t health -i {card.npu} -c {card.chip}"
         yield result(
             "cards.health",
             Status.WARNING if health == "WARNING" else Status.ERROR,
@@ -113,10 +115,8 @@ def cards_health(facts: Facts) -> Iterator[Result]:
                 name=card.name,
                 health=card.health,
             ),
-            advice="query the error code; a card with faulty memory must be taken out of service",
-            mend=Mend(
-                (command, phrase("npu-smi info -t ecc -i {npu} -c {chip}", npu=card.npu, chip=card.chip)), root=True
-            ),
+            advice=phrase("query the error code; a card with faulty memory must be taken out of service"),
+            mend=Mend((command, f"npu-smi info -t ecc -i {card.npu} -c {card.chip}"), root=True),
         )
 
 
@@ -132,8 +132,8 @@ def cards_processes(facts: Facts) -> Iterator[Result]:
             "cards.processes",
             Status.WARNING,
             phrase("other processes use NPU {npu}: {shown}", npu=npu, shown=shown),
-            advice="use other cards with ASCEND_RT_VISIBLE_DEVICES, or end leftover processes",
-            mend=Mend((phrase("npu-smi info -t proc-mem -i {npu}", npu=npu),)),
+            advice=phrase("use other cards with ASCEND_RT_VISIBLE_DEVICES, or end leftover processes"),
+            mend=Mend((f"npu-smi info -t proc-mem -i {npu}",)),
         )
 
 
@@ -163,8 +163,8 @@ def cards_memory(facts: Facts) -> Iterator[Result]:
                     used=used,
                     total=total,
                 ),
-                advice="end them or wait, or use other cards with ASCEND_RT_VISIBLE_DEVICES",
-                mend=Mend((phrase("npu-smi info -t proc-mem -i {npu} -c {chip}", npu=card.npu, chip=card.chip),)),
+                advice=phrase("end them or wait, or use other cards with ASCEND_RT_VISIBLE_DEVICES"),
+                mend=Mend((f"npu-smi info -t proc-mem -i {card.npu} -c {card.chip}",)),
                 evidence=Evidence.ASSUMED,
                 source="nine tenths is our threshold",
             )
@@ -180,10 +180,8 @@ def cards_memory(facts: Facts) -> Iterator[Result]:
                 used=used,
                 total=total,
             ),
-            advice="a process outside this container, or a killed one that has not exited, holds them",
-            mend=Mend(
-                (phrase("npu-smi info -t proc-mem -i {npu} -c {chip}", npu=card.npu, chip=card.chip),), place="host"
-            ),
+            advice=phrase("a process outside this container, or a killed one that has not exited, holds them"),
+            mend=Mend((f"npu-smi info -t proc-mem -i {card.npu} -c {card.chip}",), place="host"),
             evidence=Evidence.ASSUMED,
             source="a fifth is our threshold; idle cards in public logs use up to a tenth",
         )
@@ -197,8 +195,8 @@ def cards_same(facts: Facts) -> Iterator[Result]:
         yield result(
             "cards.same",
             Status.WARNING,
-            "cards of several kinds: " + ", ".join(f"{count} × {name}" for name, count in names.items()),
-            advice="select cards of one kind with ASCEND_RT_VISIBLE_DEVICES",
+            phrase("cards of several kinds: ") + ", ".join(f"{count} × {name}" for name, count in names.items()),
+            advice=phrase("select cards of one kind with ASCEND_RT_VISIBLE_DEVICES"),
             evidence=Evidence.ASSUMED,
         )
     elif names and facts.chip is None:
@@ -229,7 +227,9 @@ def device_files(facts: Facts) -> Iterator[Result]:
             "devices.files",
             Status.ERROR,
             "missing: " + ", ".join(paths),
-            advice="start the container with a --device option for each" if inside else "reload the driver",
+            advice=phrase("start the container with a --device option for each")
+            if inside
+            else phrase("reload the driver"),
             mend=Mend(
                 ("# docker run " + " ".join(f"--device {path}" for path in paths) + " …",)
                 if inside
@@ -309,7 +309,7 @@ def driver_version(facts: Facts) -> Iterator[Result]:
             "driver.version",
             Status.ERROR,
             phrase("version.info says driver {version}, but {told} is running", version=driver.version, told=told),
-            advice="restart the machine, so that it runs the installed driver",
+            advice=phrase("restart the machine, so that it runs the installed driver"),
             mend=Mend(("reboot",), root=True, place="host" if facts.host.container else "machine"),
             evidence=Evidence.ASSUMED,
         )
@@ -336,8 +336,10 @@ def driver_firmware(facts: Facts) -> Iterator[Result]:
                 highest=highest,
                 firmware=driver.firmware,
             ),
-            advice="install driver and firmware from the same release; when upgrading, the firmware first, then the "
-            "driver, then restart the machine",
+            advice=phrase(
+                "install driver and firmware from the same release; when upgrading, the firmware first, then the "
+                "driver, then restart the machine"
+            ),
             mend=Mend(
                 (
                     f"# get the firmware for driver {driver.version} for this card from the vendor",
@@ -382,7 +384,7 @@ def driver_cann(facts: Facts) -> Iterator[Result]:
                 drivers=commas(pair.drivers),
                 driver=driver,
             ),
-            advice="install a driver and firmware from that list, or a CANN that matches this driver",
+            advice=phrase("install a driver and firmware from that list, or a CANN that matches this driver"),
             mend=Mend(
                 (f"# install driver and firmware {pair.drivers[-1]} on the host, then restart it",),
                 root=True,

@@ -33,7 +33,9 @@ def container_runtime(facts: Facts) -> Iterator[Result]:
             "container.runtime",
             Status.ERROR,
             phrase("ASCEND_VISIBLE_DEVICES={asked} requests cards, but the container has none", asked=asked),
-            advice="the Ascend Docker Runtime reads this variable; start with --runtime=ascend, or specify the devices",
+            advice=phrase(
+                "the Ascend Docker Runtime reads this variable; start with --runtime=ascend, or specify the devices"
+            ),
             mend=Mend(("# docker run --runtime=ascend -e ASCEND_VISIBLE_DEVICES=" + asked + " …",), place="host"),
             source="the vendor's Ascend Docker Runtime guide",
         )
@@ -59,7 +61,7 @@ def container_mounts(facts: Facts) -> Iterator[Result]:
         for name in CONTROL_DEVICES:
             if name not in facts.host.devices:
                 missing.append(f"/dev/{name}")
-                options.append(phrase("--device /dev/{name}", name=name))
+                options.append(f"--device /dev/{name}")
     if not facts.driver.libraries:
         path = f"{facts.driver.root}/driver"
         missing.append(f"{path}/lib64")
@@ -74,8 +76,8 @@ def container_mounts(facts: Facts) -> Iterator[Result]:
         yield result(
             "container.mounts",
             Status.ERROR,
-            "the container lacks these from the host: " + ", ".join(missing),
-            advice="restart it with these options, one --device for each card",
+            phrase("the container lacks these from the host: ") + ", ".join(missing),
+            advice=phrase("restart it with these options, one --device for each card"),
             mend=Mend(("# docker run " + " ".join(options) + " …",), place="host"),
             source=_SOURCE,
         )
@@ -102,10 +104,12 @@ def shared_memory(facts: Facts) -> Iterator[Result]:
                 "host.shared-memory",
                 Status.ERROR,
                 what,
-                advice="DataLoader workers and CANN's operator compiler pass data through it; give the container more "
-                "with --shm-size"
+                advice=phrase(
+                    "DataLoader workers and CANN's operator compiler pass data through it; give the container more "
+                    "with --shm-size"
+                )
                 if facts.host.container
-                else "make it larger, or delete its contents",
+                else phrase("make it larger, or delete its contents"),
                 mend=Mend(("# docker run --shm-size=64g …",), place="host")
                 if facts.host.container
                 else Mend(("ls -la /dev/shm", "mount -o remount,size=64G /dev/shm"), root=True),
@@ -117,6 +121,6 @@ def shared_memory(facts: Facts) -> Iterator[Result]:
                 "host.shared-memory",
                 Status.WARNING,
                 phrase("/dev/shm has only {total} MiB, which is little for DataLoader workers", total=disk.total),
-                advice="give it several gigabytes",
+                advice=phrase("give it several gigabytes"),
                 evidence=Evidence.ASSUMED,
             )

@@ -41,7 +41,9 @@ def visible_devices(facts: Facts) -> Iterator[Result]:
             "environment.visible-devices",
             Status.ERROR,
             f"{VISIBLE}={value!r}: {problem}",
-            advice="list card numbers separated by commas, such as 0,1,2,3; they start at 0 within the container",
+            advice=phrase(
+                "list card numbers separated by commas, such as 0,1,2,3; they start at 0 within the container"
+            ),
             mend=Mend((f"unset {VISIBLE}",), place="shell"),
             evidence=Evidence.REPORTED,
             source="CANN error EE2002; gpustack/gpustack#3352 (input data rang[0-2))",
@@ -50,7 +52,7 @@ def visible_devices(facts: Facts) -> Iterator[Result]:
 
 def _problem(value: str, cards: int) -> str:
     if not value.strip():
-        return "it is empty, so no card is visible"
+        return phrase("it is empty, so no card is visible")
     parts = value.split(",")
     for part in parts:
         if not re.fullmatch(r"\d+", part):
@@ -60,7 +62,7 @@ def _problem(value: str, cards: int) -> str:
         twice = next(number for number in numbers if numbers.count(number) > 1)
         return phrase("card {twice} is listed twice", twice=twice)
     if numbers != sorted(numbers):
-        return "the numbers do not ascend, so no card is visible"
+        return phrase("the numbers do not ascend, so no card is visible")
     if cards and max(numbers) >= cards:
         return phrase(
             "there is no card {numbers}: they are numbered 0 to {value}", numbers=max(numbers), value=cards - 1

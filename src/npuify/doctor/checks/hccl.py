@@ -127,9 +127,7 @@ def links(facts: Facts) -> Iterator[Result]:
             Status.ERROR,
             phrase("the network link of cards {list} is down, although they have addresses", list=_list(down)),
             advice="check cable, optical module and switch; programs on this machine alone may run without it",
-            mend=Mend(
-                tuple(phrase("hccn_tool -i {card} -link_stat -g", card=card) for card in down), root=True, place="host"
-            ),
+            mend=Mend(tuple(f"hccn_tool -i {card} -link_stat -g" for card in down), root=True, place="host"),
             source=_SOURCE,
         )
 
@@ -153,9 +151,7 @@ def tls(facts: Facts) -> Iterator[Result]:
             Status.ERROR,
             phrase("TLS is on for cards {list} and off for cards {list2}", list=_list(on), list2=_list(off)),
             advice="it must be the same on every card of every machine",
-            mend=Mend(
-                tuple(phrase("hccn_tool -i {card} -tls -s enable 0", card=card) for card in on), root=True, place="host"
-            ),
+            mend=Mend(tuple(f"hccn_tool -i {card} -tls -s enable 0" for card in on), root=True, place="host"),
             source="hicann/hccl cluster_info_verify_fail.md: EI0016",
         )
 
@@ -211,14 +207,7 @@ def ports(facts: Facts) -> Iterator[Result]:
                 CARD_PORT=CARD_PORT,
             ),
             mend=Mend(
-                (
-                    phrase(
-                        "sysctl -w net.ipv4.ip_local_reserved_ports={start}-{value},{CARD_PORT}",
-                        start=HOST_PORTS.start,
-                        value=HOST_PORTS.stop - 1,
-                        CARD_PORT=CARD_PORT,
-                    ),
-                ),
+                (f"sysctl -w net.ipv4.ip_local_reserved_ports={HOST_PORTS.start}-{HOST_PORTS.stop - 1},{CARD_PORT}",),
                 root=True,
             ),
             source="hicann/hccl HCCL_IF_BASE_PORT.md",

@@ -20,7 +20,9 @@ _LITTLE_MIB = 5 * 1024
 
 
 @check(
-    "host.disk", "Disks have free space", needs=lambda facts: any(disk.path != "/dev/shm" for disk in facts.host.disks)
+    "host.disk",
+    "Disks have free space",
+    needs=lambda facts: any(disk.path != "/dev/shm" for disk in facts.host.disks),
 )
 def disk_space(facts: Facts) -> Iterator[Result]:
     """The folders for temporary files and for logs are not full."""
@@ -35,7 +37,7 @@ def disk_space(facts: Facts) -> Iterator[Result]:
                 free=disk.free,
                 value="the home folder" if disk.path == "home" else disk.path,
             ),
-            advice="CANN compiles operators in the temporary folder and logs to ~/ascend/log; delete old logs",
+            advice=phrase("CANN compiles operators in the temporary folder and logs to ~/ascend/log; delete old logs"),
             mend=Mend(('du -sh ~/ascend/log "${TMPDIR:-/tmp}" 2>/dev/null',)),
             evidence=Evidence.ASSUMED,
             source="one and five gigabytes are our thresholds",

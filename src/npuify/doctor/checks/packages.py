@@ -27,8 +27,8 @@ def python_found(facts: Facts) -> Iterator[Result]:
         yield result(
             "python.found",
             Status.SKIPPED,
-            "nothing is known of the program's Python: what was given does not hold its packages",
-            advice="capture the machine with: npuify doctor --capture FILE --python PYTHON",
+            phrase("nothing is known of the program's Python: what was given does not hold its packages"),
+            advice=phrase("capture the machine with: npuify doctor --capture FILE --python PYTHON"),
             evidence=Evidence.ASSUMED,
         )
     elif facts.python.problem:
@@ -40,7 +40,7 @@ def python_found(facts: Facts) -> Iterator[Result]:
                 executable=facts.python.executable,
                 problem=facts.python.problem,
             ),
-            advice="specify the interpreter that the program runs with: --python",
+            advice=phrase("specify the interpreter that the program runs with: --python"),
             evidence=Evidence.ASSUMED,
         )
 
@@ -136,8 +136,8 @@ def torch_build(facts: Facts) -> Iterator[Result]:
             built_for=built_for,
             value=facts.host.architecture or "this machine",
         )
-        + (f"for torch=={base}+cpu" if x86 else "for the build without CUDA"),
-        advice="replace it with the CPU build",
+        + (f"for torch=={base}+cpu" if x86 else phrase("for the build without CUDA")),
+        advice=phrase("replace it with the CPU build"),
         mend=Mend(
             (
                 "pip uninstall -y torch",
@@ -150,7 +150,10 @@ def torch_build(facts: Facts) -> Iterator[Result]:
 
 
 @check(
-    "python.numpy", "numpy is compatible", after=("python.found",), needs=lambda facts: "numpy" in facts.python.packages
+    "python.numpy",
+    "numpy is compatible",
+    after=("python.found",),
+    needs=lambda facts: "numpy" in facts.python.packages,
 )
 def numpy_version(facts: Facts) -> Iterator[Result]:
     """numpy 2 fits neither older CANN nor older torch."""
@@ -163,11 +166,11 @@ def numpy_version(facts: Facts) -> Iterator[Result]:
         what, evidence, source = (
             phrase("torch {torch} was built for numpy 1", torch=torch),
             Evidence.DOCUMENTED,
-            "torch 2.3 release notes",
+            phrase("torch 2.3 release notes"),
         )
     elif cann and key(cann) < key("8.3.RC1"):
         what, evidence = phrase("CANN {cann}'s operator compiler fails with it", cann=cann), Evidence.REPORTED
-        source = "vllm-project/vllm-ascend#2210: numpy below 2 with CANN 8.2"
+        source = phrase("vllm-project/vllm-ascend#2210: numpy below 2 with CANN 8.2")
     else:
         return
     yield result(
@@ -195,7 +198,7 @@ def cuda_packages(facts: Facts) -> Iterator[Result]:
                 packages=packages["triton"],
                 packages2=packages["triton-ascend"],
             ),
-            advice="remove both, and reinstall triton-ascend",
+            advice=phrase("remove both, and reinstall triton-ascend"),
             mend=Mend(
                 (
                     "pip uninstall -y triton triton-ascend",
@@ -218,7 +221,7 @@ def cuda_packages(facts: Facts) -> Iterator[Result]:
             "python.cuda-packages",
             Status.WARNING,
             phrase("CUDA packages are installed that nothing here can use: {shown}", shown=shown),
-            advice="remove them, unless a program in this environment imports them on purpose",
+            advice=phrase("remove them, unless a program in this environment imports them on purpose"),
             mend=Mend(("pip uninstall -y " + " ".join(left),)),
             evidence=Evidence.DOCUMENTED,
             source="src/npuify/knowledge/data/dependencies.toml",

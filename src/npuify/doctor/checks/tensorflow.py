@@ -9,7 +9,7 @@ from packaging.version import InvalidVersion, Version
 
 from npuify.doctor.sets import base_version
 from npuify.knowledge.tensorflow.tables import adapters
-from npuify.language import phrase
+from npuify.language import commas, phrase, semicolons
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -71,7 +71,7 @@ def tensorflow_adapter(facts: Facts) -> Iterator[Result]:
                 found=" and ".join(found),
                 executable=facts.python.executable,
             ),
-            mend=Mend((f"pip install {wanted}",)),
+            mend=Mend((phrase("pip install {wanted}", wanted=wanted),)),
             source=adapter.source if adapter is not None else "",
         )
     elif not found:
@@ -126,9 +126,15 @@ def tensorflow_set(facts: Facts) -> Iterator[Result]:
         yield result(
             "tensorflow.set",
             Status.ERROR,
-            f"{'; '.join(wrong)}: {adapter.package} wants {adapter.tensorflow}, Python {python}, "
-            f"{', '.join(adapter.also)}",
-            mend=Mend((f"pip uninstall -y {name}", "pip install " + _quoted(adapter))),
+            phrase(
+                "{wrong}: {package} wants {tensorflow}, Python {python}, {also}",
+                wrong=semicolons(wrong),
+                package=adapter.package,
+                tensorflow=adapter.tensorflow,
+                python=python,
+                also=commas(adapter.also),
+            ),
+            mend=Mend((phrase("pip uninstall -y {name}", name=name), "pip install " + _quoted(adapter))),
             source=adapter.source,
         )
 
@@ -142,7 +148,7 @@ def _wrong(facts: Facts, name: str, version: str, adapter: Adapter) -> Iterator[
     try:
         python = Version(facts.python.version)
         if not any(SpecifierSet(one).contains(python) for one in adapter.python.split("|")):
-            yield f"Python is {python}"
+            yield phrase("Python is {python}", python=python)
         for also in adapter.also:
             package = also.rstrip("0123456789.").rstrip("<>=!")
             there = facts.python.packages.get(package)

@@ -78,8 +78,8 @@ def read(machine: Sight, cards: Sequence[int]) -> Hccl:
         asked = asked or any(told.values())
         address = re.search(r"ipaddr\s*:\s*(\S+)", told["ip"])
         netmask = re.search(r"netmask\s*:\s*(\S+)", told["ip"])
-        link = re.search(r"link status\s*:\s*(\w+)", told["link"])
-        tls = re.search(r"tls switch\s*\[(\d)\]", told["tls"])
+        link = re.search("link status\\s*:\\s*(\\w+)", told["link"])
+        tls = re.search("tls switch\\s*\\[(\\d)\\]", told["tls"])
         written = conf.get(card, {})
         ports.append(
             Port(
@@ -103,7 +103,7 @@ def read(machine: Sight, cards: Sequence[int]) -> Hccl:
 
 
 def _ask(machine: Sight, card: int, what: str) -> str:
-    name = phrase("hccn_tool -i {card} -{what} -g", card=card, what=what)
+    name = f"hccn_tool -i {card} -{what} -g"
     for program in ("hccn_tool", f"{DEFAULT}/driver/tools/hccn_tool"):
         answer = machine.run(name, [program, "-i", str(card), f"-{what}", "-g"])
         if not answer.missing:
@@ -116,25 +116,25 @@ def _rank_table(machine: Sight) -> RankTable | None:
     if not path:
         return None
     if machine.node(path) is None:
-        return RankTable(path=path, problem="the file is not there")
+        return RankTable(path=path, problem=phrase("the file is not there"))
     if machine.real(path) != path:
-        return RankTable(path=path, problem="it is a symbolic link, which HCCL does not follow")
+        return RankTable(path=path, problem=phrase("it is a symbolic link, which HCCL does not follow"))
     text = machine.read(path)
     if text is None:
-        return RankTable(path=path, problem="the file cannot be read")
+        return RankTable(path=path, problem=phrase("the file cannot be read"))
     try:
         table: Any = json.loads(text)
     except ValueError as error:
         return RankTable(path=path, problem=phrase("it is not JSON: {error}", error=error))
     if not isinstance(table, dict):
-        return RankTable(path=path, problem="it contains no table")
+        return RankTable(path=path, problem=phrase("it contains no table"))
     if table.get("status") != "completed":
         return RankTable(path=path, problem=phrase("its status is {get!r}, not 'completed'", get=table.get("status")))
     servers = table.get("server_list") or []
     if table.get("version") == "2.0":
         return RankTable(path=path, servers=1)
     if not isinstance(servers, list) or not servers:
-        return RankTable(path=path, problem="it has no server_list")
+        return RankTable(path=path, problem=phrase("it has no server_list"))
     devices = [one for server in servers if isinstance(server, dict) for one in server.get("device") or []]
     ranks = [str(one.get("rank_id")) for one in devices if isinstance(one, dict)]
     if sorted(ranks) != sorted(str(number) for number in range(len(ranks))) or not ranks:
@@ -162,9 +162,7 @@ def _busy(listening: str) -> tuple[int, ...]:
 
 def _firewall(machine: Sight) -> str:
     for service in ("firewalld", "ufw"):
-        answer = machine.run(
-            phrase("systemctl is-active {service}", service=service), ["systemctl", "is-active", service]
-        )
+        answer = machine.run(f"systemctl is-active {service}", ["systemctl", "is-active", service])
         if answer.stdout.strip() == "active":
             return service
     return ""

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.language import phrase
-
 if TYPE_CHECKING:
     from npuify.doctor.machine import Node, Sight
 
@@ -110,7 +108,7 @@ def _disks(machine: Sight) -> tuple[Disk, ...]:
     home = machine.environment.get("HOME", "/root") or "/root"
     disks = []
     for label, path in (("/dev/shm", "/dev/shm"), ("/tmp", "/tmp"), ("home", home)):
-        lines = machine.run(phrase("df -Pk {label}", label=label), ["df", "-Pk", path]).stdout.splitlines()
+        lines = machine.run(f"df -Pk {label}", ["df", "-Pk", path]).stdout.splitlines()
         found = re.match(r"\S.*?\s(\d+)\s+(\d+)\s+(-?\d+)\s+\d+%\s+(/.*)$", lines[-1]) if lines else None
         if found:
             disks.append(Disk(path=label, total=int(found[1]) // 1024, free=max(0, int(found[3])) // 1024))

@@ -71,7 +71,7 @@ def read(machine: Sight, executable: str | None = None, *, live: bool = True) ->
     if not told:
         lines = answer.stderr.strip().splitlines()
         why = (
-            "no such program"
+            phrase("no such program")
             if answer.missing
             else lines[-1]
             if lines

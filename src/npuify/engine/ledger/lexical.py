@@ -154,7 +154,7 @@ def cleared_text(body: bytes, api: AbstractSet[str]) -> Cleared | None:
     last = body.decode("utf-8", "replace").rpartition(".")[2]
     if last in api or body.partition(b".")[0].decode("utf-8", "replace") in ("torch", *api):
         return None
-    return Cleared("key" if _IDENTIFIER.fullmatch(body) else "other-string", "names nothing of torch or CUDA")
+    return Cleared("key" if _IDENTIFIER.fullmatch(body) else "other-string", phrase("names nothing of torch or CUDA"))
 
 
 def _names_variable(body: bytes) -> bool:

@@ -56,7 +56,7 @@ def _translated(place: Occurrence, answer: Cleared | Unknown, text: Text) -> Cle
     """The automatic style leaves the names of devices and backends to the programs that are given them."""
     start, end = _token(text.data, place)
     if isinstance(answer, Unknown) and _DEVICE.fullmatch(text.data[start:end]):
-        return Cleared("at-run-time", "transfer_to_npu translates the names that the programs are given")
+        return Cleared("at-run-time", phrase("transfer_to_npu translates the names that the programs are given"))
     return answer
 
 
@@ -82,7 +82,7 @@ def _clear(kind: str, text: Text, place: Occurrence, is_reported: bool) -> Clear
         return Unknown()
     if kind == "cmake":
         # What finds and builds CUDA is reported; the rest of the file builds what needs it.
-        return Cleared("native-source", "a part of a build that is reported") if is_reported else Unknown()
+        return Cleared("native-source", phrase("a part of a build that is reported")) if is_reported else Unknown()
     if token.startswith(b"-"):
         return Cleared("option-name", token.decode("utf-8", "replace"))
     if b"/" in token or b"\\" in token:

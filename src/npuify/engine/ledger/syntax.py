@@ -123,7 +123,7 @@ class Syntax:
         if isinstance(parent, ast.Expr):
             return Cleared("docstring")
         if ">>> " in text:
-            return Cleared("docstring", "an example in documentation")
+            return Cleared("docstring", phrase("an example in documentation"))
         uses = file.uses(whole)
         if _runs_code(node) and not any(one.use is Use.MESSAGE for one in uses.destinations):
             return None
@@ -134,12 +134,12 @@ class Syntax:
                     return None
                 return Cleared(_BY_USE[first.use], f"{first.what} (line {first.place.line})")
             if uses.is_own:
-                return Cleared("own-value", "no function of torch is given it")
+                return Cleared("own-value", phrase("no function of torch is given it"))
         value = node.value if isinstance(node, ast.Constant) else None
         if not isinstance(value, str):
             return None
         if value.lower() == "gpu" and not self._is_given_away(whole):
-            return Cleared("own-value", "torch has no device of this name")
+            return Cleared("own-value", phrase("torch has no device of this name"))
         if uses.reaches_device:
             return None
         if value in cuda_packages() and not self._is_imported(whole):

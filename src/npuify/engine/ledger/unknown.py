@@ -36,7 +36,7 @@ def finding_of(
         source=RULE.source,
         subject=word,
         only_with=only_with(node, file) if node is not None and file is not None else "",
-        advice='see whether it matters on an NPU; a comment "# npuify: ignore[NPU191]" notes that it does not',
+        advice=phrase('see whether it matters on an NPU; a comment "# npuify: ignore[NPU191]" notes that it does not'),
     )
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.language import phrase
 from npuify.model import Edit, Position, Safety
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def judge_python(text: str, start: int, file: TextFile, *, quote: str = "") -> N
             if _IMPORTS.match(text):
                 imported = True
                 line_end = "\n" if "\n" in text else "; "
-                first = Edit(start, start, "", phrase("import torch_npu{line_end}", line_end=line_end))
+                first = Edit(start, start, "", f"import torch_npu{line_end}")
                 shifted = msgspec.structs.replace(shifted, edits=tuple(sorted((first, *shifted.edits))))
             elif not imports_torch_npu(file.release):
                 shifted = msgspec.structs.replace(shifted, edits=(), safety=Safety.MANUAL)

@@ -170,7 +170,7 @@ def _judge_action(value: Value, file: TextFile) -> None:
             (value.start, value.end),
             phrase("the action {partition} installs CUDA", partition=value.text.partition("@")[0]),
             subject=value.text.partition("@")[0],
-            advice="leave it out, and run the job in an image of quay.io/ascend/cann",
+            advice=phrase("leave it out, and run the job in an image of quay.io/ascend/cann"),
         )
 
 
@@ -200,9 +200,9 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
         file.report(
             COMPOSE,
             place,
-            "the reservation of NVIDIA's devices has no counterpart in compose",
+            phrase("the reservation of NVIDIA's devices has no counterpart in compose"),
             subject="deploy.resources.reservations.devices",
-            advice="take the reservation out, and list devices and volumes of the service: " + CONTAINER_NEEDS,
+            advice=phrase("take the reservation out, and list devices and volumes of the service: ") + CONTAINER_NEEDS,
         )
     elif key in _MOUNTED and (match := NVIDIA_PLACE.match(value.text)) is not None and _gives(value):
         file.report(
@@ -213,7 +213,9 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
             advice=CONTAINER_NEEDS,
         )
     elif key == "gpus" and "services" in value.path:
-        file.report(COMPOSE, place, "gpus gives a service NVIDIA's GPUs", subject="gpus", advice=CONTAINER_NEEDS)
+        file.report(
+            COMPOSE, place, phrase("gpus gives a service NVIDIA's GPUs"), subject="gpus", advice=CONTAINER_NEEDS
+        )
     elif key in ("options", "docker_options", "runargs") and (match := _GPUS_OPTION.search(value.text)) is not None:
         _report_gpus(value, match.group(), file)
     elif is_workflow and key == "uses":
@@ -234,9 +236,11 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
         file.report(
             CLUSTER,
             place,
-            "the runtime class nvidia is for GPUs",
+            phrase("the runtime class nvidia is for GPUs"),
             subject="runtimeClassName",
-            advice="leave it out where the Ascend Docker Runtime is the nodes' default, else name the cluster's class",
+            advice=phrase(
+                "leave it out where the Ascend Docker Runtime is the nodes' default, else name the cluster's class"
+            ),
         )
     elif is_workflow and _names_runner(value, key, file.relative):
         if _GPU_RUNNER.search(value.text) and value.table not in seen:
@@ -248,7 +252,9 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
                 place,
                 phrase("the label {text} is of a machine with GPUs", text=value.text),
                 subject="runs-on",
-                advice="give the label of a runner with NPUs; ascend-gha-runners gives out some to open projects",
+                advice=phrase(
+                    "give the label of a runner with NPUs; ascend-gha-runners gives out some to open projects"
+                ),
             )
 
 
@@ -281,7 +287,7 @@ def _judge_resources(document: Document, file: TextFile) -> None:
             ),
             edits=[(value.key_start, value.key_end, _NPU_RESOURCE) for value in values],
             subject=_RESOURCE,
-            advice="huawei.com/Ascend310P for the 310P, huawei.com/npu for the 950"
+            advice=phrase("huawei.com/Ascend310P for the 310P, huawei.com/npu for the 950")
             + (
                 phrase("; the scheduler for Ascend may refuse {unusual}: take 1, 2, 4 or 8 a node", unusual=unusual[0])
                 if unusual
@@ -302,7 +308,7 @@ def _judge_key(path: tuple[str, ...], start: int, end: int, value: Value | None,
             (start, end),
             phrase("{key} is a label or resource of nodes with GPUs", key=key),
             subject=key,
-            advice="nodes with NPUs have labels such as accelerator: huawei-Ascend910, and the resource "
+            advice=phrase("nodes with NPUs have labels such as accelerator: huawei-Ascend910, and the resource ")
             + _NPU_RESOURCE,
         )
     elif value is not None and key == "key" and value.text.startswith("nvidia.com/"):
@@ -311,5 +317,5 @@ def _judge_key(path: tuple[str, ...], start: int, end: int, value: Value | None,
             (value.start, value.end),
             phrase("{text} is a label or taint of nodes with GPUs", text=value.text),
             subject=value.text,
-            advice="name the taint that the cluster's nodes with NPUs have, or leave it out",
+            advice=phrase("name the taint that the cluster's nodes with NPUs have, or leave it out"),
         )

@@ -7,7 +7,6 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
-from npuify.language import phrase
 from npuify.model import ScanResult, Severity
 from npuify.report.places import Places
 from npuify.report.summary import in_order
@@ -35,23 +34,13 @@ def render(result: ScanResult | MigrationResult) -> str:
         suites = [_suite("npuify", ['    <testcase name="npuify" classname="npuify"/>'])]
     bodies = "\n".join(suites)
     failures, errors = bodies.count("<failure "), bodies.count("<error ")
-    counts = phrase(
-        'tests="{count_}" failures="{failures}" errors="{errors}"',
-        count_=bodies.count("<testcase "),
-        failures=failures,
-        errors=errors,
-    )
+    counts = f'tests="{bodies.count("<testcase ")}" failures="{failures}" errors="{errors}"'
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="npuify" {counts}>\n{bodies}\n</testsuites>\n'
 
 
 def _suite(name: str, cases: Iterable[str]) -> str:
     body = "\n".join(cases)
-    counts = phrase(
-        'tests="{count_}" failures="{count_2}" errors="{count_3}"',
-        count_=body.count("<testcase "),
-        count_2=body.count("<failure "),
-        count_3=body.count("<error "),
-    )
+    counts = f'tests="{body.count("<testcase ")}" failures="{body.count("<failure ")}" errors="{body.count("<error ")}"'
     return f'  <testsuite name={_attribute(name)} {counts} skipped="0">\n{body}\n  </testsuite>'
 
 
@@ -61,9 +50,7 @@ def _finding(file: str, finding: Finding) -> str:
     if finding.severity is Severity.INFO:
         inside = f"<system-out>{_text(said)}</system-out>"
     else:
-        attributes = phrase(
-            'type="{value}" message={attribute}', value=finding.severity.value, attribute=_attribute(finding.message)
-        )
+        attributes = f'type="{finding.severity.value}" message={_attribute(finding.message)}'
         inside = f"<failure {attributes}>{_text(said)}</failure>"
     name = f"{finding.code} {finding.name} {place}"
     return "\n".join(_case(name, file, finding.start.line, inside))
@@ -76,7 +63,7 @@ def _error(file: str, error: FileError) -> str:
 
 
 def _case(name: str, file: str, line: int, inside: str) -> Iterator[str]:
-    where = phrase('classname={attribute} file={attribute} line="{line}"', attribute=_attribute(file), line=line)
+    where = f'classname={_attribute(file)} file={_attribute(file)} line="{line}"'
     yield f"    <testcase name={_attribute(name)} {where}>"
     yield f"      {inside}"
     yield "    </testcase>"

@@ -41,16 +41,16 @@ def _scan(result: ScanResult) -> Iterator[str]:
     yield from ("# npuify: what this project needs to run on the NPU", "")
     yield from _numbers(
         ("Project", _folder(result.root)),
-        ("Files seen", str(summary.files_seen)),
-        ("Files with findings", str(summary.files_with_findings)),
+        (phrase("Files seen"), str(summary.files_seen)),
+        (phrase("Files with findings"), str(summary.files_with_findings)),
         *_severities(summary),
         *_ledger(result),
     )
-    yield from _verdict(judge(result), "npuify will change")
+    yield from _verdict(judge(result), phrase("npuify will change"))
     yield from _release(result)
-    yield from ("## What was found", "")
+    yield from (phrase("## What was found"), "")
     yield from _by_code(summary, result.findings, migrated=False)
-    yield from _checklist(result.findings, nothing="No work was found.", migrated=False)
+    yield from _checklist(result.findings, nothing=phrase("No work was found."), migrated=False)
     yield from _errors(result.errors)
     yield from _limits(result.findings, migrated=False)
 
@@ -61,25 +61,29 @@ def _migration(result: MigrationResult) -> Iterator[str]:
     yield from ("# npuify: migration report", "")
     yield from _numbers(
         ("Source", _folder(scan.root)),
-        *([("Migrated copy", _code_cell(result.destination))] if result.destination not in {"", scan.root} else []),
-        ("Files seen", str(summary.files_seen)),
-        ("Files changed", str(len(result.changed_files))),
+        *(
+            [(phrase("Migrated copy"), _code_cell(result.destination))]
+            if result.destination not in {"", scan.root}
+            else []
+        ),
+        (phrase("Files seen"), str(summary.files_seen)),
+        (phrase("Files changed"), str(len(result.changed_files))),
         ("Edits", str(len(result.changes))),
         *_severities(summary, "Left: "),
         *_ledger(scan),
     )
-    yield from _verdict(judge(result), "npuify changed")
+    yield from _verdict(judge(result), phrase("npuify changed"))
     yield from _release(scan)
-    yield from ("## What was changed", "")
+    yield from (phrase("## What was changed"), "")
     yield from _changes(result.changes)
-    yield from ("## What is left to do", "")
+    yield from (phrase("## What is left to do"), "")
     if result.left:
         yield from (
-            "Lines are those of the migrated files. `npuify explain CODE` (or a CUDA name) explains an entry.",
+            phrase("Lines are those of the migrated files. `npuify explain CODE` (or a CUDA name) explains an entry."),
             "",
         )
         yield from _by_code(summary, result.left, migrated=True)
-    yield from _checklist(result.left, nothing="Nothing that npuify knows of.", migrated=True)
+    yield from _checklist(result.left, nothing=phrase("Nothing that npuify knows of."), migrated=True)
     yield from _errors(scan.errors)
     yield from _limits(result.left, migrated=True)
 
@@ -92,7 +96,7 @@ def _numbers(*rows: tuple[str, str]) -> Iterator[str]:
 
 def _ledger(scan: ScanResult) -> tuple[tuple[str, str], ...]:
     counts = in_words(ledger_of(scan.ledger))
-    return (("Places that concern CUDA", counts),) if counts else ()
+    return ((phrase("Places that concern CUDA"), counts),) if counts else ()
 
 
 def _folder(root: str) -> str:
@@ -103,16 +107,16 @@ def _folder(root: str) -> str:
 
 def _severities(summary: Summary, before: str = "") -> tuple[tuple[str, str], ...]:
     words = (
-        ("error", "errors (will not run)"),
-        ("warning", "warnings (may run wrong or slowly)"),
-        ("info", "notes (nothing breaks)"),
+        ("error", phrase("errors (will not run)")),
+        ("warning", phrase("warnings (may run wrong or slowly)")),
+        ("info", phrase("notes (nothing breaks)")),
     )
     return tuple((_sentence(before + text), str(summary.by_severity[key])) for key, text in words)
 
 
 def _release(scan: ScanResult) -> Iterator[str]:
     release = scan.release
-    yield from ("## Target release", "")
+    yield from (phrase("## Target release"), "")
     cann = f" and CANN {_text(release.cann)}" if release.cann else ""
     yield phrase(
         "**torch_npu {text}**, with torch {text2}{cann}.",
@@ -128,11 +132,11 @@ def _release(scan: ScanResult) -> Iterator[str]:
 
 
 def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
-    yield from ("## How much work is it?", "")
+    yield from (phrase("## How much work is it?"), "")
     yield from (f"**{verdict.title}.** {_text(verdict.summary)}", "")
     yield from (phrase("Estimate: **{hours}** for one person.", hours=hours(verdict.estimate)), "")
     if verdict.blockers:
-        yield from ("What blocks everything else:", "")
+        yield from (phrase("What blocks everything else:"), "")
         for one in verdict.blockers:
             # What has a line is ticked off below, at its place.
             box = "" if one.places[0].line else "[ ] "
@@ -141,11 +145,11 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
                 yield phrase("  - What to do: {text}", text=_text(one.advice))
         yield ""
     if verdict.deciding:
-        yield from ("What else costs most:" if verdict.blockers else "What costs most:", "")
+        yield from (phrase("What else costs most:") if verdict.blockers else phrase("What costs most:"), "")
         yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.deciding)
         yield ""
     if verdict.conditional:
-        yield from ("What matters only where it is asked for:", "")
+        yield from (phrase("What matters only where it is asked for:"), "")
         yield from (
             phrase(
                 "- Only with `{text}`: {text2} {where}",
@@ -157,17 +161,17 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
         )
         yield ""
     if verdict.operators:
-        yield from ("Operators that determine whether it runs, and how fast:", "")
+        yield from (phrase("Operators that determine whether it runs, and how fast:"), "")
         yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.operators)
         yield ""
     if any(group.count for group in (verdict.migrated, verdict.review, verdict.manual)):
-        yield from ("| action | places | files | codes |", "|---|---:|---:|---|")
+        yield from (phrase("| action | places | files | codes |"), "|---|---:|---:|---|")
         yield _group_row(migrated, verdict.migrated)
-        yield _group_row("to review", verdict.review)
-        yield _group_row("by hand", verdict.manual)
+        yield _group_row(phrase("to review"), verdict.review)
+        yield _group_row(phrase("by hand"), verdict.manual)
         yield ""
     if verdict.estimate.parts:
-        yield from ("| part of the estimate | hours, low | high | counted |", "|---|---:|---:|---|")
+        yield from (phrase("| part of the estimate | hours, low | high | counted |"), "|---|---:|---:|---|")
         for part in verdict.estimate.parts:
             yield f"| {_cell(part.name)} | {part.low:.1f} | {part.high:.1f} | {_cell(part.basis)} |"
         yield ""
@@ -179,7 +183,7 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
 def _programs(verdict: Verdict) -> Iterator[str]:
     if not verdict.programs:
         return
-    yield from ("### Programs", "", "| program | verdict | what decides it | only with |", "|---|---|---|---|")
+    yield from ("### Programs", "", phrase("| program | verdict | what decides it | only with |"), "|---|---|---|---|")
     for one in verdict.programs:
         decides = "; ".join(f"{_cell(kind.what)} {_where(kind.places)}" for kind in (*one.blockers, *one.deciding))
         asked = ", ".join(_code_cell(switch.what) for switch in one.conditional)
@@ -190,7 +194,7 @@ def _programs(verdict: Verdict) -> Iterator[str]:
 def _survey(verdict: Verdict) -> Iterator[str]:
     survey = verdict.survey
     if survey.entry_points:
-        yield from ("### Entry points", "", "| file | how it was found |", "|---|---|")
+        yield from (phrase("### Entry points"), "", phrase("| file | how it was found |"), "|---|---|")
         for point in survey.entry_points:
             first = point.mentions[0]
             said = f", {_code_cell(first.text)}" if first.text else ""
@@ -200,12 +204,16 @@ def _survey(verdict: Verdict) -> Iterator[str]:
         yield from (
             "### Dependencies",
             "",
-            "| package | required version | files that import it |",
+            phrase("| package | required version | files that import it |"),
             "|---|---|---:|",
         )
         for one in survey.frameworks:
-            asked = f"{_code_cell(one.version)} in {_code_cell(one.required_by)}" if one.version else "not specified"
-            cuda = " (published for CUDA)" if one.cuda_only else ""
+            asked = (
+                f"{_code_cell(one.version)} in {_code_cell(one.required_by)}"
+                if one.version
+                else phrase("not specified")
+            )
+            cuda = phrase(" (published for CUDA)") if one.cuda_only else ""
             yield f"| {_cell(one.name)}{cuda} | {asked} | {one.files} |"
         yield ""
 
@@ -226,7 +234,7 @@ def _by_code(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -
     if not summary.by_code:
         return
     acting = by_status(findings, migrated=migrated)
-    yield from ("| code | name | places | severity | action |", "|---|---|---:|---|---|")
+    yield from (phrase("| code | name | places | severity | action |"), "|---|---|---:|---|---|")
     for one in summary.by_code:
         counts = acting[one.code]
         words = [f"{counts[key]} {word}" if len(counts) > 1 else word for key, word in _ACTS.items() if counts[key]]
@@ -236,10 +244,10 @@ def _by_code(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -
 
 def _changes(changes: Sequence[Change]) -> Iterator[str]:
     if not changes:
-        yield from ("Nothing: no edit was needed, or none could be made.", "")
+        yield from (phrase("Nothing: no edit was needed, or none could be made."), "")
         return
-    yield from ("Every edit, with its lines, is in `npuify-report/changes.csv`.", "")
-    yield from ("| code | name | edits | files | for example |", "|---|---|---:|---:|---|")
+    yield from (phrase("Every edit, with its lines, is in `npuify-report/changes.csv`."), "")
+    yield from (phrase("| code | name | edits | files | for example |"), "|---|---|---:|---:|---|")
     groups: dict[tuple[str, str], list[Change]] = {}
     for change in changes:
         groups.setdefault((change.code, change.name), []).append(change)
@@ -247,7 +255,7 @@ def _changes(changes: Sequence[Change]) -> Iterator[str]:
         files = len({change.file for change in group})
         yield f"| {code} | {_cell(name)} | {len(group)} | {files} | {_example(group)} |"
     yield ""
-    yield from ("| file | edits |", "|---|---:|")
+    yield from (phrase("| file | edits |"), "|---|---:|")
     for file, count in sorted(Counter(change.file for change in changes).items()):
         yield f"| {_code_cell(file)} | {count} |"
     yield ""
@@ -267,16 +275,21 @@ def _checklist(findings: Sequence[Finding], *, nothing: str, migrated: bool) -> 
     acting = sorted(groups.get("manual", []) + groups.get("review", []), key=lambda one: (one.file, one.start))
     if acting:
         if not migrated:
-            yield from ("## What you have to do", "")
+            yield from (phrase("## What you have to do"), "")
         yield from (phrase("{sentence} to tick off.", sentence=_sentence(counted(len(acting), "place"))), "")
         yield from _ticked(acting)
     else:
         yield from (nothing, "")
     if "migrated" in groups:
-        yield from ("## What npuify changes automatically", "", "With `npuify migrate`, which lists each edit.", "")
+        yield from (
+            phrase("## What npuify changes automatically"),
+            "",
+            phrase("With `npuify migrate`, which lists each edit."),
+            "",
+        )
         yield from _listed(groups["migrated"])
     if "note" in groups:
-        yield from ("## Worth knowing", "", "Nothing breaks if these are left unchanged.", "")
+        yield from (phrase("## Worth knowing"), "", phrase("Nothing breaks if these are left unchanged."), "")
         yield from _listed(groups["note"])
 
 
@@ -328,7 +341,7 @@ def _offered(finding: Finding) -> str:
 def _errors(errors: Sequence[FileError]) -> Iterator[str]:
     if not errors:
         return
-    yield from ("## Files that could not be processed properly", "")
+    yield from (phrase("## Files that could not be processed properly"), "")
     for error in in_order(errors):
         line = f" line {error.line}" if error.line else ""
         yield f"- [ ] {_code(error.file)}{line}: {_text(error.message)}"
@@ -338,14 +351,16 @@ def _errors(errors: Sequence[FileError]) -> Iterator[str]:
 
 
 def _limits(findings: Sequence[Finding], *, migrated: bool) -> Iterator[str]:
-    yield from ("## What this report does not cover", "")
+    yield from (phrase("## What this report does not cover"), "")
     if migrated:
-        yield "- Nothing was run: neither the original nor the migrated program, and nothing on an Ascend NPU."
+        yield phrase("- Nothing was run: neither the original nor the migrated program, and nothing on an Ascend NPU.")
     else:
-        yield "- Nothing was run, and nothing on an Ascend NPU."
+        yield phrase("- Nothing was run, and nothing on an Ascend NPU.")
     yield (
-        "- It is based on facts about the torch_npu release named above, read from the released package and from "
-        "documentation. Results, speed and memory must be compared on the machine."
+        phrase(
+            "- It is based on facts about the torch_npu release named above, read from the released package and "
+            "from documentation. Results, speed and memory must be compared on the machine."
+        )
     )
     kinds = Counter(finding.evidence.value for finding in findings)
     if kinds:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.language import commas, mark, padded, phrase, plural, semicolons
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
 from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
 from npuify.report.places import Places
@@ -25,15 +25,22 @@ Line = list[tuple[str, str]]
 """Pieces of one line, each with a style that rich knows (or none)."""
 
 _COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-_EDITS = {Safety.SAFE: "safe edit", Safety.REVIEW: "edit to review", Safety.MANUAL: "by hand"}
+_EDITS = {Safety.SAFE: mark("safe edit"), Safety.REVIEW: mark("edit to review"), Safety.MANUAL: mark("by hand")}
 _LEVELS = {Level.RUNS: "bold green", Level.REVIEW: "bold yellow", Level.WORK: "bold yellow", Level.BLOCKED: "bold red"}
-_ACTS = {"migrated": "safe edit", "review": "to review", "manual": "by hand", "note": "note"}
+_ACTS = {
+    "migrated": mark("safe edit"),
+    "review": mark("to review"),
+    "manual": mark("by hand"),
+    "note": mark("note"),
+}
 """Who acts on a finding, and how."""
 _MOST_PROGRAMS = 8
 _DECIDING = 3
 _SHOWN = 5
 """Blockers, entry points and frameworks that are named; the other formats name all."""
 _UNCERTAIN = {Evidence.ASSUMED, Evidence.REPORTED}
+_HOW_SURE = {Evidence.ASSUMED: mark("assumed"), Evidence.REPORTED: mark("reported")}
+_SEVERITIES = {Severity.ERROR: mark("error"), Severity.WARNING: mark("warning"), Severity.INFO: mark("info")}
 
 
 def render(result: ScanResult | MigrationResult, *, ledger: bool = False) -> str:
@@ -70,7 +77,7 @@ def _left_alone(entries: Sequence[LedgerEntry], places: Places) -> Iterator[Line
 def _counts(scan: ScanResult) -> Iterator[Line]:
     counts = in_words(ledger_of(scan.ledger))
     if counts:
-        yield [("Places that concern CUDA: ", "bold"), (f"{counts}.", "")]
+        yield [(phrase("Places that concern CUDA: "), "bold"), (phrase("{parts}.", parts=counts), "")]
 
 
 def _scan(result: ScanResult) -> Iterator[Line]:
@@ -82,7 +89,7 @@ def _scan(result: ScanResult) -> Iterator[Line]:
     summary = summarise(result, result.findings)
     seen = counted(result.files_seen, "file")
     if not result.findings:
-        yield [("Found nothing to do", "bold green"), (f" in {seen}.", "")]
+        yield [(phrase("Found nothing to do"), "bold green"), (phrase(" in {seen}.", seen=seen), "")]
     else:
         where = phrase(
             " in {files_with_findings} of {seen}: {severities_in_words}.",
@@ -90,7 +97,7 @@ def _scan(result: ScanResult) -> Iterator[Line]:
             seen=seen,
             severities_in_words=severities_in_words(summary),
         )
-        yield [(f"Found {counted(summary.findings, 'place')}", "bold"), (where, "")]
+        yield [(phrase("Found {places}", places=counted(summary.findings, "place")), "bold"), (where, "")]
         yield from _table(summary, result.findings, migrated=False)
         yield from _what_edits_do(result.findings)
     yield from _counts(result)
@@ -102,7 +109,6 @@ def _scan(result: ScanResult) -> Iterator[Line]:
 def _migration(result: MigrationResult) -> Iterator[Line]:
     places = Places(result)
     scan = result.scan
-    verb = "Changed" if result.destination else "Would change"
     yield from _findings(result.left, places)
     yield from _errors(scan.errors, places)
     if result.left or scan.errors:
@@ -111,51 +117,70 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
         edits = Counter(change.file for change in result.changes)
         new = {change.file for change in result.changes if change.after == "a new file"}
         made = len(result.changes) - len(new)
-        of = f" of {counted(scan.files_seen, 'file')}, {counted(made, 'edit')}"
-        of += f", and {counted(len(new), 'new file')}:" if new else ":"
-        yield [(f"{verb} {len(result.changed_files) - len(new)}", "bold green"), (of, "")]
+        changed = len(result.changed_files) - len(new)
+        head = phrase("Changed {changed}", changed=changed) if result.destination else ""
+        head = head or phrase("Would change {changed}", changed=changed)
+        counts = {"files": counted(scan.files_seen, "file"), "edits": counted(made, "edit")}
+        of = phrase(" of {files}, {edits}:", **counts)
+        if new:
+            of = phrase(" of {files}, {edits}, and {new_files}:", **counts, new_files=counted(len(new), "new file"))
+        yield [(head, "bold green"), (of, "")]
         width = min(max(len(file) for file in result.changed_files), 60)
         for file in result.changed_files:
             yield [
                 (f"  {file_name(file).ljust(width)}  ", ""),
-                ("new" if file in new else counted(edits[file], "edit"), "dim"),
+                (phrase("new") if file in new else counted(edits[file], "edit"), "dim"),
             ]
     else:
-        yield [("Nothing to change", "bold green"), (f" in {counted(scan.files_seen, 'file')}.", "")]
+        yield [
+            (phrase("Nothing to change"), "bold green"),
+            (phrase(" in {seen}.", seen=counted(scan.files_seen, "file")), ""),
+        ]
     summary = summarise(scan, result.left)
     if result.left:
         yield [
             (phrase("Left to do: {places}", places=counted(summary.findings, "place")), "bold"),
-            (f" in {counted(summary.files_with_findings, 'file')}: {severities_in_words(summary)}.", ""),
+            (
+                phrase(
+                    " in {files}: {severities}.",
+                    files=counted(summary.files_with_findings, "file"),
+                    severities=severities_in_words(summary),
+                ),
+                "",
+            ),
         ]
         yield from _table(summary, result.left, migrated=True)
         if not result.destination:
-            yield [("  Their lines are those of the migrated files.", "dim")]
+            yield [(phrase("  Their lines are those of the migrated files."), "dim")]
     else:
-        yield [("Left to do: nothing that npuify knows of.", "bold green")]
+        yield [(phrase("Left to do: nothing that npuify knows of."), "bold green")]
     yield from _counts(scan)
     yield from _unread(scan.errors)
     yield _aim(scan)
     yield from _verdict(judge(result))
     if result.destination and result.destination != scan.root:
-        yield [("Written to ", ""), (result.destination, "bold"), ("; the full report is in npuify-report/.", "")]
-    yield [("Nothing was run: try the result on the NPU machine.", "dim")]
+        yield [
+            (phrase("Written to "), ""),
+            (result.destination, "bold"),
+            (phrase("; the full report is in npuify-report/."), ""),
+        ]
+    yield [(phrase("Nothing was run: try the result on the NPU machine."), "dim")]
 
 
 def _findings(findings: Sequence[Finding], places: Places) -> Iterator[Line]:
     for finding in findings:
         place = f"{file_name(places.shown(finding.file))}:{finding.start.line}:{finding.start.column}"
-        marks = [_EDITS[finding.safety]] if finding.edits else []
-        marks += [finding.evidence.value] if finding.evidence in _UNCERTAIN else []
+        marks = [phrase(_EDITS[finding.safety])] if finding.edits else []
+        marks += [phrase(_HOW_SURE[finding.evidence])] if finding.evidence in _UNCERTAIN else []
         marks += (
             [phrase("only with {only_with}", only_with=in_one_line(finding.only_with))] if finding.only_with else []
         )
         yield [
             (place, "bold"),
             (f" {finding.code} ", "magenta"),
-            (finding.severity.value, _COLOURS[finding.severity]),
+            (phrase(_SEVERITIES[finding.severity]), _COLOURS[finding.severity]),
             (f" {in_one_line(finding.message)}", ""),
-            (f" [{', '.join(marks)}]" if marks else "", "dim"),
+            (f" [{commas(marks)}]" if marks else "", "dim"),
         ]
         if finding.advice:
             yield [(f"    {in_one_line(finding.advice)}", "dim")]
@@ -164,7 +189,7 @@ def _findings(findings: Sequence[Finding], places: Places) -> Iterator[Line]:
 def _errors(errors: Sequence[FileError], places: Places) -> Iterator[Line]:
     for error in in_order(errors):
         place = file_name(places.shown_in_source(error.file)) + (f":{error.line}" if error.line else "")
-        yield [(place, "bold"), (" not treated: ", "bold red"), (in_one_line(error.message), "")]
+        yield [(place, "bold"), (phrase(" not treated: "), "bold red"), (in_one_line(error.message), "")]
         if error.advice:
             yield [(f"    {in_one_line(error.advice)}", "dim")]
 
@@ -174,12 +199,16 @@ def _table(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -> 
     acting = by_status(findings, migrated=migrated)
     for one in summary.by_code:
         counts = acting[one.code]
-        words = [f"{counts[key]} {word}" if len(counts) > 1 else word for key, word in _ACTS.items() if counts[key]]
+        words = [
+            f"{counts[key]} {phrase(word)}" if len(counts) > 1 else phrase(word)
+            for key, word in _ACTS.items()
+            if counts[key]
+        ]
         yield [
             (f"  {one.code}  ", "magenta"),
             (f"{one.name.ljust(width)}  {one.count:>5}  ", ""),
-            (one.severity.value.ljust(7), _COLOURS[one.severity]),
-            (f"  {', '.join(words)}", "dim"),
+            (padded(phrase(_SEVERITIES[one.severity]), 7), _COLOURS[one.severity]),
+            (f"  {commas(words)}", "dim"),
         ]
 
 
@@ -190,25 +219,19 @@ def _what_edits_do(findings: Sequence[Finding]) -> Iterator[Line]:
     if counts["migrated"]:
         parts.append(phrase("{counts} can be edited safely (npuify migrate)", counts=counts["migrated"]))
     if counts["review"]:
-        parts.append(f"{counts['review']} {'needs' if counts['review'] == 1 else 'need'} review")
+        parts.append(plural("{count} needs review", "{count} need review", counts["review"]))
     if counts["manual"]:
-        parts.append(
-            phrase(
-                "{counts} {value} manual work",
-                counts=counts["manual"],
-                value="needs" if counts["manual"] == 1 else "need",
-            )
-        )
+        parts.append(plural("{count} needs manual work", "{count} need manual work", counts["manual"]))
     if counts["note"]:
-        parts.append(
-            phrase(
-                "{counts} {value} worth knowing", counts=counts["note"], value="is" if counts["note"] == 1 else "are"
-            )
-        )
-    yield [("; ".join(parts) + ".", "")]
+        parts.append(plural("{count} is worth knowing", "{count} are worth knowing", counts["note"]))
+    yield [(phrase("{parts}.", parts=semicolons(parts)), "")]
     if offered:
-        edits = "an edit is" if offered == 1 else phrase("{offered} edits are", offered=offered)
-        yield [(phrase("For those that need review, {edits} offered (--unsafe).", edits=edits), "")]
+        told = plural(
+            "For those that need review, an edit is offered (--unsafe).",
+            "For those that need review, {count} edits are offered (--unsafe).",
+            offered,
+        )
+        yield [(told, "")]
 
 
 def _unread(errors: Sequence[FileError]) -> Iterator[Line]:
@@ -219,11 +242,11 @@ def _unread(errors: Sequence[FileError]) -> Iterator[Line]:
 
 def _aim(scan: ScanResult) -> Line:
     if scan.tensorflow and not any(one.name == "torch" for one in scan.survey.frameworks):
-        return [(f"Target: {scan.tensorflow}.".replace("..", "."), "")]
+        return [(phrase("Target: {target}.", target=scan.tensorflow).replace("..", "."), "")]
     release = scan.release
     style = phrase(" in the style {style}", style=scan.style) if scan.style != "npu" else ""
-    cann = f", CANN {release.cann}" if release.cann else ""
-    reason = f": {release.reason}" if release.reason else ""
+    cann = phrase(", CANN {cann}", cann=release.cann) if release.cann else ""
+    reason = phrase(": {reason}", reason=release.reason) if release.reason else ""
     return [
         (
             phrase(
@@ -240,12 +263,16 @@ def _aim(scan: ScanResult) -> Line:
 
 
 def _verdict(verdict: Verdict) -> Iterator[Line]:
-    yield [("Verdict: ", "bold"), (verdict.title.lower(), _LEVELS[verdict.level]), (f". {verdict.summary}", "")]
+    yield [
+        (phrase("Verdict: "), "bold"),
+        (verdict.title.lower(), _LEVELS[verdict.level]),
+        (phrase(". {summary}", summary=verdict.summary), ""),
+    ]
     for blocker in verdict.blockers[:_SHOWN]:
         first = blocker.places[0]
         where = f"{first.file}:{first.line}" if first.line else first.file
         more = ", …" if len(blocker.places) > 1 else ""
-        yield [("  Blocked by ", "bold red"), (in_one_line(f"{blocker.what} ({where}{more})"), "")]
+        yield [(phrase("  Blocked by "), "bold red"), (in_one_line(f"{blocker.what} ({where}{more})"), "")]
         if blocker.advice:
             yield [(f"    {in_one_line(blocker.advice)}", "dim")]
     if len(verdict.blockers) > _SHOWN:
@@ -255,27 +282,39 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
         more = ", …" if len(one.places) > 1 else ""
         where = f"({first.file}:{first.line}{more})"
         yield [(phrase("  Only with {what}: ", what=one.what), "bold"), (in_one_line(f"{one.why} {where}"), "")]
-    for title, group in (("By hand: ", verdict.manual), ("To review: ", verdict.review)):
+    for title, group in ((phrase("By hand: "), verdict.manual), (phrase("To review: "), verdict.review)):
         if group.count:
             yield [(f"  {title}", "bold"), (_group(group, verdict.survey), "")]
     yield from _programs(verdict.programs)
     starts = [point.file for point in verdict.survey.entry_points]
     if starts and not verdict.programs:
-        yield [("  Entry points: ", "dim"), (_some(starts), "")]
+        yield [(phrase("  Entry points: "), "dim"), (_some(starts), "")]
     frameworks = [f"{one.name} {one.version}".strip() for one in verdict.survey.frameworks]
     if frameworks:
-        yield [("  Depends on ", "dim"), (_some(frameworks), "")]
+        yield [(phrase("  Depends on "), "dim"), (_some(frameworks), "")]
     operators = [one.what for one in verdict.operators]
     if operators:
-        yield [("  Critical operators: ", "dim"), (in_one_line(_some(operators)), "")]
+        yield [(phrase("  Critical operators: "), "dim"), (in_one_line(_some(operators)), "")]
     parts = verdict.estimate.parts
     yield [
-        ("  Estimate ", "dim"),
+        (phrase("  Estimate "), "dim"),
         (hours(verdict.estimate), "bold"),
-        (" for one person: a judgment, not a measurement" + ("; the sum of:" if parts else "."), ""),
+        (
+            phrase(" for one person: a judgment, not a measurement; the sum of:")
+            if parts
+            else phrase(" for one person: a judgment, not a measurement."),
+            "",
+        ),
     ]
     for part in parts:
-        yield [(f"    {part.name}: {part.low:.1f} to {part.high:.1f} h ({part.basis})", "dim")]
+        told = phrase(
+            "    {name}: {low:.1f} to {high:.1f} h ({basis})",
+            name=part.name,
+            low=part.low,
+            high=part.high,
+            basis=part.basis,
+        )
+        yield [(told, "dim")]
 
 
 def _programs(programs: Sequence[ProgramVerdict]) -> Iterator[Line]:
@@ -283,10 +322,10 @@ def _programs(programs: Sequence[ProgramVerdict]) -> Iterator[Line]:
     ordered = sorted(programs, key=lambda one: -list(Level).index(one.level))
     for one in ordered[:_MOST_PROGRAMS]:
         yield [
-            ("  Program ", "bold"),
+            (phrase("  Program "), "bold"),
             (f"{one.file}: ", ""),
             (one.title.lower(), _LEVELS[one.level]),
-            (f". {one.summary}", ""),
+            (phrase(". {summary}", summary=one.summary), ""),
         ]
         for decides in (*one.blockers, *one.deciding)[:_DECIDING]:
             first = decides.places[0]
@@ -304,7 +343,7 @@ def _programs(programs: Sequence[ProgramVerdict]) -> Iterator[Line]:
             ]
     rest = Counter(one.title.lower() for one in ordered[_MOST_PROGRAMS:])
     if rest:
-        counts = ", ".join(f"{count} {title}" for title, count in rest.items())
+        counts = commas(f"{count} {title}" for title, count in rest.items())
         yield [(phrase("  and {number} more programs: {counts}", number=sum(rest.values()), counts=counts), "")]
 
 
@@ -313,11 +352,16 @@ def _group(group: Group, survey: Survey) -> str:
     codes = [code for code, _ in sorted(group.by_code.items(), key=lambda item: (-item[1], item[0]))]
     ordered = sorted(group.places, key=lambda place: is_aside(place.file, survey))
     places = [f"{place.file}:{place.line}" for place in ordered]
-    where = f"{counted(group.count, 'place')} in {counted(group.files, 'file')}"
-    return f"{where} ({_some(codes)}): {_some(places)}"
+    return phrase(
+        "{places} in {files} ({codes}): {first}",
+        places=counted(group.count, "place"),
+        files=counted(group.files, "file"),
+        codes=_some(codes),
+        first=_some(places),
+    )
 
 
 def _some(names: Sequence[str]) -> str:
     """The first of ``names``, and how many more there are."""
     more = phrase(", and {value} more", value=len(names) - _SHOWN) if len(names) > _SHOWN else ""
-    return in_one_line(", ".join(names[:_SHOWN])) + more
+    return in_one_line(commas(names[:_SHOWN])) + more

@@ -90,7 +90,7 @@ def _change(change: Change) -> tuple[object, ...]:
     elif not after:
         kind, what = "DELETE", f"delete {before}"
     else:
-        kind, what = "MODIFY", phrase("change {before} to {after}", before=before, after=after)
+        kind, what = "MODIFY", f"change {before} to {after}"
     return change.file, change.start.line, change.end.line, kind, f"{what}: {change.message}"
 
 
@@ -113,14 +113,7 @@ def _affinity(findings: Iterable[Finding]) -> Iterator[tuple[object, ...]]:
 
 def _log(result: ScanResult | MigrationResult, scan: ScanResult, counts: dict[str, int]) -> dict[str, bytes]:
     now = time.strftime("%Y-%m-%d %H:%M:%S")
-    lines = [
-        phrase(
-            "{now} [INFO] Target: torch_npu {torch_npu}: {reason}",
-            now=now,
-            torch_npu=scan.release.torch_npu,
-            reason=scan.release.reason,
-        )
-    ]
+    lines = [f"{now} [INFO] Target: torch_npu {scan.release.torch_npu}: {scan.release.reason}"]
     lines += [
         f"{now} [WARNING] {file_name(error.file)}:{error.line}: {in_one_line(error.message)}" for error in scan.errors
     ]
@@ -128,7 +121,7 @@ def _log(result: ScanResult | MigrationResult, scan: ScanResult, counts: dict[st
         place = f"{file_name(change.file)}:{change.start.line}"
         lines.append(f"{now} [INFO] {place}: {change.code} {in_one_line(change.message)}")
     lines += [f"{now} [INFO] {name}: {count} rows" for name, count in counts.items()]
-    lines.append(phrase("{now} [INFO] {files_seen} files looked at", now=now, files_seen=scan.files_seen))
+    lines.append(f"{now} [INFO] {scan.files_seen} files looked at")
     parts = [b""]
     for line in lines:
         data = line.encode("utf-8", "backslashreplace") + b"\n"

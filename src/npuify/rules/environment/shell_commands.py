@@ -141,7 +141,7 @@ def _nvidia_smi(command: Command, at: int, file: TextFile) -> None:
     elif not rest and not command.pipe and not word.is_quoted:
         # systemd looks for no program that is given without its folder.
         folder = "/usr/local/bin/" if file.kind == "unit" and tool[0] else ""
-        edits = [(word.start, word.end, phrase("{folder}npu-smi info", folder=folder))]
+        edits = [(word.start, word.end, f"{folder}npu-smi info")]
     elif (rest in _LISTING or _counts(rest)) and command.pipe == (("wc", "-l"),) and not at:
         edits = [(command.start, command.pipe_end, "ls -d /dev/davinci[0-9]* | wc -l")]
         message = "nvidia-smi does not count NPUs; each has a device file"

@@ -232,10 +232,5 @@ def _line_behind(value: Value, file: TextFile) -> Replacement | None:
     return (
         end.end(),
         end.end(),
-        phrase(
-            "{newline}{decode}use_npu: {text}",
-            newline=newline,
-            decode=data[line : value.key_start].decode(),
-            text=value.text,
-        ),
+        f"{newline}{data[line : value.key_start].decode()}use_npu: {value.text}",
     )

@@ -125,12 +125,7 @@ def _within(
         return diagnostic._replace(
             edits=(), severity=Severity.WARNING, advice=phrase('look for "{other}" as well', other=other)
         )
-    either = phrase(
-        "any(kind in {text} for kind in ({node}, {spelled}))",
-        text=file.code(text),
-        node=file.code(node),
-        spelled=_spelled(node, other, match),
-    )
+    either = f"any(kind in {file.code(text)} for kind in ({file.code(node)}, {_spelled(node, other, match)}))"
     after = either if isinstance(compare.ops[0], ast.In) else f"not {either}"
     return _both(diagnostic, (file.edit(start, end, after),), other)
 

@@ -197,8 +197,4 @@ def nccl_version(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> lis
     text = file.code(node)
     if not isinstance(root, ast.Name) or file.qualname(root) != "torch" or "\n" in text:
         return 'call it only where hasattr(torch._C, "_nccl_version") is true'
-    return [
-        file.replace(
-            node, phrase('({text} if hasattr({id}._C, "_nccl_version") else (0, 0, 0))', text=text, id=root.id)
-        )
-    ]
+    return [file.replace(node, f'({text} if hasattr({root.id}._C, "_nccl_version") else (0, 0, 0))')]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import phrase
 from npuify.rules.common.helper_branches import helper, never_on_npu, only_on_npu
 from npuify.rules.common.statements import ends_its_line, indentation
 from npuify.rules.precision.apex_forms import canonical
@@ -156,7 +155,7 @@ def profiler(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Ed
             if chain is None or in_formatted_string(chain, file):
                 return _ODD
             owner = file.code(chain.value).replace(_PROFILER, f"{root}.library.profiler")
-            edits.append(file.replace(chain, phrase("getattr({owner}, {root}.type.upper())", owner=owner, root=root)))
+            edits.append(file.replace(chain, f"getattr({owner}, {root}.type.upper())"))
         elif edit.before == _PROFILER:
             if not any(other.start <= edit.start < other.end for other in _activity_spans(diagnostic, file)):
                 edits.append(file.edit(edit.start, edit.end, f"{root}.library.profiler"))
