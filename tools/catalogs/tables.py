@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FIELDS = {
-    "message", "advice", "title", "why", "fix", "question", "answers", "meaning", "note", "caveat", "when", "topic",
-    "threshold", "unless", "good", "equivalent", "what", "how", "changes", "stays", "refused", "set", "summary",
+    "message", "advice", "title", "why", "fix", "question", "answers", "meaning", "note", "caveat", "topic",
+    "threshold", "equivalent", "what", "how", "changes", "stays", "refused", "set", "summary",
 }  # fmt: skip
 """Keys of rows that hold a text, or a list of them."""
 NOT_IN = {

@@ -87,7 +87,7 @@ def _versions(facts: Facts, row: VllmSet, required: str) -> Iterator[Result]:
         + ", ".join(f"{name} {wanted} ({found or 'not installed'})" for name, wanted, found in wrong),
         advice="install vllm and then the plug-in, in two calls: the plug-in decides torch and torch_npu"
         + ("" if row.installable else "; this plug-in is not on the package index: install it from source"),
-        mend=Mend((f"pip install vllm=={row.vllm[0]}", phrase("pip install {to_install}", to_install=row.to_install)))
+        mend=Mend((f"pip install vllm=={row.vllm[0]}", f"pip install {row.to_install}"))
         if row.installable and any(name not in ("CANN", "Python") for name, _, _ in wrong)
         else None,
         evidence=row.evidence,

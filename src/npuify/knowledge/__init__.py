@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
-
 if TYPE_CHECKING:
     from npuify.knowledge.release.describe import ReleaseSummary, describe_release, list_tables
     from npuify.knowledge.release.table import ReleaseTable, load

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import commas, mark, phrase, plural
 from npuify.model import Safety, Severity
 from npuify.report.areas import area
 from npuify.report.kernels import NATIVE_OPERATOR
@@ -99,9 +99,9 @@ _CODES: Final = {"NPU102": 1.5, "NPU302": 0.5}
 """Codes that differ from their area: a name that is missing wants another way; a name of NCCL is mostly a word."""
 
 _FIXED: Final = (
-    Part("Environment", 1, 6, "a matching set of driver, CANN, torch and torch_npu"),
+    Part(mark("Environment"), 1, 6, "a matching set of driver, CANN, torch and torch_npu"),
     Part("First run on one card", 1, 6, "start it, fix what only a run shows"),
-    Part("Acceptance", 2, 12, "compare losses and results with the GPU's"),
+    Part(mark("Acceptance"), 2, 12, "compare losses and results with the GPU's"),
 )
 _START_MINUTES: Final = (5.0, 30.0)
 _MOST_STARTS: Final = 12
@@ -171,21 +171,29 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     """
     if has_nothing_to_move(scan):
         return Estimate(0, 0, 0, (), HOW)
-    parts = list(_FIXED)
+    parts = [msgspec.structs.replace(part, name=phrase(part.name), basis=phrase(part.basis)) for part in _FIXED]
     if any(one.name == "tensorflow" for one in scan.survey.frameworks[:1]):
         parts[0] = msgspec.structs.replace(
-            parts[0], basis="a matching set of driver, CANN, Python, TensorFlow and its adapter"
+            parts[0], basis=phrase("a matching set of driver, CANN, Python, TensorFlow and its adapter")
         )
     starts = max(len(scan.survey.entry_points), 1)
     parts.append(
-        _counted("Try each entry point", starts, _MOST_STARTS, "entry point", "entry points", _START_MINUTES, 1 / 60)
+        _counted(
+            phrase("Try each entry point"),
+            starts,
+            _MOST_STARTS,
+            mark("{count} entry point"),
+            "{count} entry points",
+            _START_MINUTES,
+            1 / 60,
+        )
     )
     done = list(done)
     reading = sum(minutes((), done=done).values()) / 60
     if done:
         parts.append(
             _ranged(
-                "Review the edits",
+                phrase("Review the edits"),
                 reading,
                 phrase(
                     "{edited_places}, {first:g} minutes per rule",
@@ -197,24 +205,29 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     others = [finding for finding in left if finding.code != NATIVE_OPERATOR]
     areas = sorted(minutes(others).items(), key=lambda item: -item[1])
     parts += [
-        _ranged(name, spent / 60, "what needs manual work in this area")
+        _ranged(phrase(name), spent / 60, phrase("what needs manual work in this area"))
         for name, spent in areas
         if spent >= _TOLD_ALONE
     ]
     if small := [(name, spent) for name, spent in areas if spent < _TOLD_ALONE]:
         together = sum(spent for _, spent in small) / 60
-        names = ", ".join(name if not at else name[:1].lower() + name[1:] for at, (name, _) in enumerate(small))
-        parts.append(_ranged("Other areas", together, phrase("a few minutes each: {names}", names=names)))
+        told = [phrase(name) for name, _ in small]
+        names = commas(name if not at else name[:1].lower() + name[1:] for at, name in enumerate(told))
+        parts.append(_ranged(phrase("Other areas"), together, phrase("a few minutes each: {names}", names=names)))
     other = foreign(scan)
     if other is not None and not other.has_rules:
-        one, many = "file that imports it", "files that import it"
+        one, many = mark("{count} file that imports it"), "{count} files that import it"
         parts.append(
             _counted(phrase("Port from {name}", name=other.name), other.files, _MOST_PORTED, one, many, _PORT_HOURS, 1)
         )
     parts += _kernels(scan)
     if scan.errors:
         errors = len(scan.errors)
-        parts.append(_counted("Files not processed", errors, errors, "file", "files", _UNREAD_MINUTES, 1 / 60))
+        parts.append(
+            _counted(
+                phrase("Files not processed"), errors, errors, "{count} file", "{count} files", _UNREAD_MINUTES, 1 / 60
+            )
+        )
     low, high = sum(part.low for part in parts), sum(part.high for part in parts)
     # Where the ends lie far apart, the middle of their ratio is nearer the truth than the middle of their sum.
     return Estimate(_rounded(low), _rounded((low * high) ** 0.5), _rounded(high), tuple(parts), HOW)
@@ -225,14 +238,14 @@ def _kernels(scan: ScanResult) -> list[Part]:
     called = [one for one in scan.survey.operators if one.calls and one.difficulty != "host"]
     if not called:
         count = len(scan.survey.kernels)
-        one, many = "CUDA source file", "CUDA source files"
-        return [_counted("CUDA kernels", count, _MOST_KERNELS, one, many, _KERNEL_HOURS, 1)] if count else []
+        one, many = mark("{count} CUDA source file"), "{count} CUDA source files"
+        return [_counted(phrase("CUDA kernels"), count, _MOST_KERNELS, one, many, _KERNEL_HOURS, 1)] if count else []
     kinds = Counter(_work_on(one) for one in called)
     parts = []
     for kind, (low, high) in _OPERATOR_HOURS.items():
         if kinds[kind]:
-            name = f"CUDA operators, {kind}"
-            one, many = "operator that Python calls", "operators that Python calls"
+            name = phrase("CUDA operators, {kind}", kind=phrase(kind))
+            one, many = mark("{count} operator that Python calls"), "{count} operators that Python calls"
             parts.append(_counted(name, kinds[kind], _MOST_OPERATORS, one, many, (low, high), 1))
     return parts
 
@@ -244,15 +257,12 @@ def _work_on(one: NativeOperator) -> str:
 
 
 def _counted(name: str, count: int, most: int, one: str, many: str, ends: tuple[float, float], unit: float) -> Part:
-    rate = "minutes" if unit < 1 else "hours"
-    basis = phrase(
-        "{count_} {value}, {ends:g} to {ends2:g} {rate} each",
-        count_=count,
-        value=one if count == 1 else many,
-        ends=ends[0],
-        ends2=ends[1],
-        rate=rate,
+    each = (
+        mark("{counted}, {low:g} to {high:g} minutes each")
+        if unit < 1
+        else mark("{counted}, {low:g} to {high:g} hours each")
     )
+    basis = phrase(each, counted=plural(one, many, count), low=ends[0], high=ends[1])
     if count > most:
         basis += phrase("; at most {most} are counted", most=most)
     paid = min(count, most)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from npuify.language import listed, phrase, plural
+from npuify.language import listed, phrase, plural, sentences
 from npuify.model import Safety, Severity, Start
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
 from npuify.report.levels import TITLES, Blocker, Level, Place, kinds, kinds_by_switch
@@ -106,7 +106,7 @@ def _program(
             conditional = (*conditional, Blocker(why, kernel.what, kernel.advice, kernel.places))
     summary = _summary(level, counts)
     if program.supports_npu:
-        summary = f"{_how_to_start(program)} {summary}"
+        summary = sentences(_how_to_start(program), summary)
     return ProgramVerdict(
         program.file, level, phrase(TITLES[level]), summary, blockers, deciding, conditional, program.starts
     )

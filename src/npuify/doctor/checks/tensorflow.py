@@ -71,7 +71,7 @@ def tensorflow_adapter(facts: Facts) -> Iterator[Result]:
                 found=" and ".join(found),
                 executable=facts.python.executable,
             ),
-            mend=Mend((phrase("pip install {wanted}", wanted=wanted),)),
+            mend=Mend((f"pip install {wanted}",)),
             source=adapter.source if adapter is not None else "",
         )
     elif not found:
@@ -134,7 +134,7 @@ def tensorflow_set(facts: Facts) -> Iterator[Result]:
                 python=python,
                 also=commas(adapter.also),
             ),
-            mend=Mend((phrase("pip uninstall -y {name}", name=name), "pip install " + _quoted(adapter))),
+            mend=Mend((f"pip uninstall -y {name}", "pip install " + _quoted(adapter))),
             source=adapter.source,
         )
 
