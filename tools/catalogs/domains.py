@@ -35,6 +35,7 @@ STILL_ENGLISH = StillEnglish(
         "lsp",
         "mcp",
         "review",
+        "rules-common",
         "run",
         "scaffold",
         "studio",
