@@ -59,11 +59,11 @@ FORMS: Final[dict[str, Form]] = {
 SAME: Final = frozenset(
     (
         "NPU109 NPU118 NPU125 NPU126 NPU127 NPU130 NPU131 NPU136 NPU138 NPU215 NPU313 NPU327 NPU505 NPU621 NPU631 "
-        "NPU650 NPU660 NPU662 NPU751 NPU821 NPU930 NPU974"
+        "NPU643 NPU650 NPU660 NPU662 NPU751 NPU821 NPU930 NPU974"
     ).split()
 )
-"""Rules whose edits are right whatever the device is; 650 and 751 are made only where the user asks for them, and give
-CUDA the same numbers by another way."""
+"""Rules whose edits are right whatever the device is; 643, 650 and 751 are made only where the user asks for them,
+and give CUDA the same numbers by another way."""
 _TENSORFLOW: Final = "npu_bridge and npu_device are only where the adapter is; keep a copy of the program for the NPU"
 _OTHER_LIBRARY: Final = "the value is for the NPU only; choose it where the program starts"
 _PACKAGE: Final = "CUDA machines need it unchanged; put the NPU's packages in a separate file"
@@ -82,8 +82,14 @@ REFUSED: Final[dict[str, str]] = {
     "NPU605": _PACKAGE,
     "NPU607": _PACKAGE,
     "NPU610": _PACKAGE,
-    **dict.fromkeys(("NPU900", "NPU901", "NPU904", "NPU906", "NPU909", "NPU910", "NPU912", "NPU915"), _TENSORFLOW),
-    **dict.fromkeys(("NPU945", "NPU946", "NPU947", "NPU948", "NPU970", "NPU972"), _OTHER_LIBRARY),
+    **dict.fromkeys(
+        (
+            "NPU900 NPU901 NPU902 NPU904 NPU906 NPU907 NPU909 NPU910 NPU912 NPU915 NPU916 NPU917 NPU918 NPU921 NPU922 "
+            "NPU923 NPU924 NPU925"
+        ).split(),
+        _TENSORFLOW,
+    ),
+    **dict.fromkeys(("NPU936", "NPU945", "NPU946", "NPU947", "NPU948", "NPU970", "NPU972"), _OTHER_LIBRARY),
 }
 _NO_FORM: Final = 'its NPU counterpart would break CUDA; put it under `if {helper}.type == "npu":`'
 

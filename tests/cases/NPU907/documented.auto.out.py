@@ -1,0 +1,4 @@
+import tensorflow as tf
+
+x = tf.placeholder(tf.float32)
+config = tf.estimator.RunConfig(model_dir="out")

@@ -1,0 +1,4 @@
+import tensorflow as tf
+
+strategy = tf.distribute.OneDeviceStrategy("/cpu:0")
+step = tf.function(train)
