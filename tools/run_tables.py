@@ -22,7 +22,7 @@ def environment_table() -> dict[str, str]:
     return {
         fact.cuda: fact.npu
         for fact in environment().values()
-        if fact.action == "rename" and fact.npu and fact.cuda != "NVIDIA_VISIBLE_DEVICES"
+        if fact.action == "rename" and fact.npu not in (None, fact.cuda) and fact.cuda != "NVIDIA_VISIBLE_DEVICES"
     }
 
 

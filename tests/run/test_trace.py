@@ -190,7 +190,7 @@ def test_what_runs_in_the_program_needs_the_standard_library_and_torch_alone(tmp
         "            raise ImportError(name)\n"
         "sys.meta_path.insert(0, Refuse())\n"
         "from npuify.run import start, notebook, launch_paths, environment, early, record\n"
-        "print(sorted(m for m in sys.modules if m.startswith('npuify') and m.split('.')[1:2] not in (['run'], ['version'], ['process'], [])))\n"
+        "print(sorted(m for m in sys.modules if m.startswith('npuify') and m.split('.')[1:2] not in (['run'], ['version'], ['process'], ['language'], [])))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], env=environment(), cwd=tmp_path, capture_output=True, text=True, check=False
