@@ -14,7 +14,18 @@ pytest.importorskip("numpy")
 from tools.public_projects import verdict
 from tools.public_projects.__main__ import expanded
 from tools.public_projects.page import BEGIN, END, needed, page_with, table
-from tools.public_projects.trial import Outcome, Trial, TrialError, _run, compare, compare_lines, prepare, run, told
+from tools.public_projects.trial import (
+    Outcome,
+    Trial,
+    TrialError,
+    _run,
+    _without_folders,
+    compare,
+    compare_lines,
+    prepare,
+    run,
+    told,
+)
 
 from tests.hanging import Hanging
 
@@ -195,3 +206,10 @@ def test_a_run_that_does_not_end_leaves_no_process(tmp_path: Path) -> None:
     with Hanging(tmp_path) as hanging, pytest.raises(TrialError, match="did not end within 2 s"):
         _run([sys.executable, "-c", hanging.program], tmp_path, dict(os.environ), 2)
     assert not hanging.late()
+
+
+def test_results_say_nothing_of_the_machine(tmp_path: Path) -> None:
+    said = f'File "{tmp_path}/migrated-on-1/main.py", line 3\nFile "{pytest.__file__}", line 9\n'
+    assert (
+        _without_folders(said, tmp_path) == 'File "migrated-on-1/main.py", line 3\nFile "pytest/__init__.py", line 9\n'
+    )

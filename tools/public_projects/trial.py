@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -217,13 +218,21 @@ def run(trial: Trial, name: str, processes: int) -> tuple[list[list[float]], str
     done = _run(command, home, environ, LIMIT)
     (trial.work / f"said-{here}.txt").write_text(done.stdout, encoding="utf-8")
     if done.returncode != 0:
-        raise RunError(f"{name} ended with {done.returncode}: {done.stdout.strip()[-1500:]}", done.stdout)
+        last = _without_folders(done.stdout, trial.work).strip()[-1500:]
+        raise RunError(f"{name} ended with {done.returncode}: {last}", done.stdout)
     if _only_prints(program):
         return [], done.stdout
     files = [losses.with_name(f"{losses.name}.{rank}") for rank in range(processes)]
     if not all(file.is_file() for file in files):
         raise RunError(f"{name} called backward on no number, on one of {processes} processes")
     return [[float(line) for line in file.read_text().splitlines()] for file in files], done.stdout
+
+
+def _without_folders(said: str, work: Path) -> str:
+    """Output without the folders of this machine, since it is kept with the results."""
+    for folder in (str(work), sysconfig.get_path("purelib"), sysconfig.get_path("stdlib"), str(ROOT)):
+        said = said.replace(f"{folder}/", "")
+    return said
 
 
 def _command(program: dict[str, Any], script: list[str], processes: int, *, simulated: bool) -> list[str]:
