@@ -234,3 +234,19 @@ def test_an_option_is_read_by_what_is_given_all_of_them() -> None:
     # What a class keeps under that name by itself is not the option.
     own = "class Agent:\n    def __init__(self, **options):\n        self.dvc = 'cpu'\n        self.x = torch.zeros(1, device=self.dvc)"
     assert not uses(text, {"agent.py": T + own}).is_used_as_device
+
+
+def test_what_is_cut_short_is_not_followed_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("npuify.analysis.engine._WORK_FOR_FILE", 2)
+    text = "def say(what):\n    print(what)\ndef tell(what):\n    say(what)\ntell('cuda')\n"
+    model = ProgramModel(index_of({"main.py": T + text}), Reach.PROGRAM)
+    file = model.file("main.py")
+    assert file is not None
+    (node,) = [node for node in file.references("cuda") if isinstance(node, ast.Constant)]
+    found = model.uses(node, file)
+    assert model.is_spent
+    assert not found.is_whole and not found.is_no_device
+    assert not model.flow(node, file).is_whole
+    monkeypatch.undo()
+    model.start_file()
+    assert model.uses(node, file).is_no_device and model.flow(node, file).is_whole

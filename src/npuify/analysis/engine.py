@@ -161,7 +161,13 @@ class Engine(ABC):
     @property
     def is_spent(self) -> bool:
         """Whether what may be asked for one file is used up, so that what was found since may lack something."""
-        return self._is_limited and self._left <= 0
+        return self._is_limited and self._left <= self._granted - self._work
+
+    def _settle(self) -> None:
+        """Book what was used since work was granted, and grant anew: files are looked at between questions, too."""
+        if self._is_limited:
+            self._left -= self._granted - self._work
+        self._granted = self._work = self._grant()
 
     def _grant(self) -> int:
         return min(_WORK_OF_PROGRAM, max(self._left, 0)) if self._is_limited else _WORK
@@ -340,6 +346,8 @@ class Engine(ABC):
             self._seen.update(draft.files)
             return draft.values
         depth = len(self._open)
+        if depth == 0:
+            self._settle()
         if depth >= _DEEPEST or self._work <= 0:
             # Another question may come here on a shorter way, so nothing that depends on this is remembered.
             self._lowest = -1
@@ -417,9 +425,7 @@ class Engine(ABC):
         self._drafts.clear()
         self._log.clear()
         self._lowest = _SETTLED
-        if self._is_limited:
-            self._left -= self._granted - self._work
-        self._granted = self._work = self._grant()
+        self._settle()
         self.project.dependencies |= self._seen
         self._seen = set()
         while self._keep is not None and len(self.files) > self._keep:

@@ -70,11 +70,12 @@ def uses_of(node: ast.expr, file: FileModel, model: Engine, *, enough: bool = Fa
             break
     own = file.place(node)
     told = any(use in OTHER_USES and place == own for use, place in found)
-    uses = Uses(tuple(found.values()), places <= MOST and not leaving, told)
+    is_followed = places <= MOST and not model.is_spent
+    uses = Uses(tuple(found.values()), is_followed and not leaving, told)
     if leaving and not uses.is_told:
         beyond = not uses.is_called_device or all(map(_hands_back, leaving))
         uses = uses._replace(is_told_beyond=beyond)
-    if uses.is_called_device and all(use is Use.CALLED or use in OTHER_USES for use, _ in found) and places <= MOST:
+    if uses.is_called_device and all(use is Use.CALLED or use in OTHER_USES for use, _ in found) and is_followed:
         stays = not leaving or (model.reach is Reach.IMPORTS and all(_is_read_here(one, model) for one in leaving))
         return uses._replace(is_own=stays and not _ends_openly(node, file, model))
     return uses
