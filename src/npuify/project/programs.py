@@ -5,15 +5,14 @@ Files are read as text; nothing is imported or executed.
 
 from __future__ import annotations
 
-import posixpath
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.project.content import content
-from npuify.project.import_graph import ImportGraph
+from npuify.project.import_graph import ImportGraph, folders
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
     from npuify.project.import_graph import Imports
@@ -114,18 +113,11 @@ def beside(file: str, python: Iterable[str], of_program: Collection[str]) -> boo
         of_program: those of the program.
     """
     known = list(python)
-    for folder in _upwards(posixpath.dirname(file)):
+    for folder in folders(file):
         inside = [one for one in known if not folder or one.startswith(f"{folder}/")]
         if inside:
             return any(one in of_program for one in inside)
     return True
-
-
-def _upwards(folder: str) -> Iterator[str]:
-    yield folder
-    while folder:
-        folder = posixpath.dirname(folder)
-        yield folder
 
 
 def _top(file: str) -> str:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from npuify.helpers import CPU_FALLBACK, PADDING, STAND_INS, helper_text
 from npuify.language import phrase
-from npuify.model import Edit, Finding, Position
+from npuify.model import Edit, Finding
+from npuify.rules.common.span_findings import span_finding
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,19 +74,13 @@ def import_finding(source: PythonSource, rule: Rule, module: str, name: str, ful
         else:
             offset, text = len(source.data), newline + text
     return [
-        Finding(
-            code=rule.code,
-            name=rule.name,
-            severity=rule.severity,
-            safety=rule.safety,
-            file=source.relative,
-            start=Position(*source.text.position(offset)),
-            end=Position(*source.text.position(offset)),
-            message=phrase(
+        span_finding(
+            rule,
+            source,
+            (offset, offset),
+            phrase(
                 "{value} comes from {module}.py, which is written into the project", value=name or module, module=module
             ),
-            evidence=rule.evidence,
-            source=rule.source,
             subject=name or module,
             edits=(Edit(offset, offset, "", text),),
         )

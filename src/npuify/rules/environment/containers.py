@@ -141,7 +141,7 @@ _MADE_FOR_CUDA = re.compile(
 _FRAMEWORK = re.compile(r"pytorch|torch", re.IGNORECASE)
 
 
-def _report_tensorflow_image(image: str, place: tuple[int, int], file: TextFile) -> None:
+def _tensorflow_advice(image: str, file: TextFile) -> str:
     """What an image for TensorFlow becomes: the adapters' Python is older than that of CANN's images."""
     line = file.run.tensorflow_of_project
     adapter = next((one for one in adapters() if one.line == line), choose_adapter(None, _version_in(image)).adapter)
@@ -151,17 +151,11 @@ def _report_tensorflow_image(image: str, place: tuple[int, int], file: TextFile)
         else "TensorFlow and its adapter"
     )
     python = f", Python {adapter.python.replace('|', ' or ')}" if adapter else ""
-    file.report(
-        IMAGE,
-        place,
-        phrase("the image {image} is built for CUDA", image=image),
-        subject=image.partition(":")[0],
-        advice=phrase(
-            "begin with one that has CANN, from quay.io/ascend/cann (tags name the chip: 910b, a3, 310p){python}, and "
-            "install {wanted} into it",
-            python=python,
-            wanted=wanted,
-        ),
+    return phrase(
+        "begin with one that has CANN, from quay.io/ascend/cann (tags name the chip: 910b, a3, 310p){python}, and "
+        "install {wanted} into it",
+        python=python,
+        wanted=wanted,
     )
 
 
@@ -193,29 +187,32 @@ def judge_image(
     """
     if judge_serving_image(image, place, file, command) or not is_for_cuda(image):
         return
-    from npuify import knowledge
-
-    info = next((row for row in knowledge.releases() if row.torch_npu == file.release.torch_npu), None)
-    cann = info.cann.lower() if info is not None and info.cann else "CANN"
-    python = next((one for one in ("3.11", "3.10") if info is not None and one in info.pythons), "3.10")
-    if file.framework == TENSORFLOW or "tensorflow" in image:
-        _report_tensorflow_image(image, place, file)
-        return
-    also = (
-        phrase(", with torch and torch-npu {torch_npu} installed into it", torch_npu=file.release.torch_npu)
-        if _FRAMEWORK.search(image)
-        else ""
-    )
+    is_of_tensorflow = file.framework == TENSORFLOW or "tensorflow" in image
     file.report(
         IMAGE,
         place,
         phrase("the image {image} is built for CUDA", image=image),
         subject=image.partition(":")[0],
-        advice=phrase(
-            "use one with CANN, such as quay.io/ascend/cann:{cann}-910b-ubuntu22.04-py{python} "
-            "(910b: Atlas A2; a3 and 310p for others; check that the tag exists){also}",
-            cann=cann,
-            python=python,
-            also=also,
-        ),
+        advice=_tensorflow_advice(image, file) if is_of_tensorflow else _torch_advice(image, file),
+    )
+
+
+def _torch_advice(image: str, file: TextFile) -> str:
+    """What any other image becomes: one with the CANN of the release aimed at."""
+    from npuify import knowledge
+
+    info = next((row for row in knowledge.releases() if row.torch_npu == file.release.torch_npu), None)
+    cann = info.cann.lower() if info is not None and info.cann else "CANN"
+    python = next((one for one in ("3.11", "3.10") if info is not None and one in info.pythons), "3.10")
+    also = (
+        phrase(", with torch and torch-npu {torch_npu} installed into it", torch_npu=file.release.torch_npu)
+        if _FRAMEWORK.search(image)
+        else ""
+    )
+    return phrase(
+        "use one with CANN, such as quay.io/ascend/cann:{cann}-910b-ubuntu22.04-py{python} "
+        "(910b: Atlas A2; a3 and 310p for others; check that the tag exists){also}",
+        cann=cann,
+        python=python,
+        also=also,
     )

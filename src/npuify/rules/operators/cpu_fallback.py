@@ -10,9 +10,10 @@ from npuify.analysis.project import module_name
 from npuify.helpers import CPU_FALLBACK
 from npuify.knowledge import packages
 from npuify.language import phrase
-from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
+from npuify.model import Edit, Evidence, Finding, Safety, Severity
 from npuify.rules.common.helper_modules import home_of, import_finding, import_of
 from npuify.rules.common.operator_calls import CallSearch
+from npuify.rules.common.span_findings import span_finding
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource
 
@@ -139,17 +140,11 @@ def _only_on_cpu(call: ast.Call, source: PythonSource, places: set[str], names: 
 
 def _finding(call: ast.Call, name: str, source: PythonSource) -> Finding:
     start, end = source.start(call.func), source.end(call.func)
-    return Finding(
-        code=RULE.code,
-        name=RULE.name,
-        severity=RULE.severity,
-        safety=RULE.safety,
-        file=source.relative,
-        start=Position(*source.text.position(start)),
-        end=Position(*source.text.position(end)),
-        message=phrase("{name} has no NPU kernel: it is computed on the CPU, with copies around the call", name=name),
-        evidence=RULE.evidence,
-        source=RULE.source,
+    return span_finding(
+        RULE,
+        source,
+        (start, end),
+        phrase("{name} has no NPU kernel: it is computed on the CPU, with copies around the call", name=name),
         subject=name,
         edits=(Edit(start, start, "", f"{_WRAPPER}("), Edit(end, end, "", ")")),
     )

@@ -10,8 +10,9 @@ from npuify.analysis.project import module_name
 from npuify.helpers import STAND_INS
 from npuify.knowledge.stand_ins import needed, stand_ins
 from npuify.language import phrase
-from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
+from npuify.model import Edit, Evidence, Finding, Safety, Severity
 from npuify.rules.common.helper_modules import home_of, import_finding, import_of
+from npuify.rules.common.span_findings import span_finding
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource
 
@@ -106,21 +107,15 @@ def stand_in_findings(relative: str, raw: bytes, release: ReleaseTable, project:
 def _finding(node: ast.expr, row: StandIn, release: ReleaseTable, source: PythonSource) -> Finding:
     start, end = source.start(node), source.end(node)
     rest = (source.qualname(node) or row.name)[len(row.name) :]
-    return Finding(
-        code=RULE.code,
-        name=RULE.name,
-        severity=RULE.severity,
-        safety=RULE.safety,
-        file=source.relative,
-        start=Position(*source.text.position(start)),
-        end=Position(*source.text.position(end)),
-        message=phrase(
+    return span_finding(
+        RULE,
+        source,
+        (start, end),
+        phrase(
             "torch_npu {torch_npu} lists no kernel for {operators}: a stand-in replaces it",
             torch_npu=release.torch_npu,
             operators=row.operators[0],
         ),
-        evidence=RULE.evidence,
-        source=RULE.source,
         subject=row.name,
         edits=(Edit(start, end, source.segment(start, end), f"{STAND_INS}.{row.stand_in}{rest}"),),
     )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.project import ProjectIndex, is_test, module_name
 from npuify.language import phrase
-from npuify.model import Evidence, Finding, Position, Safety, Severity
+from npuify.model import Evidence, Finding, Safety, Severity
 from npuify.project import find_files
+from npuify.rules.common.span_findings import span_finding
 from npuify.rules.registry import Rule, list_rule
 from npuify.rules.topics import belongs_to
 from npuify.source.python import PythonSource
@@ -262,17 +263,11 @@ def _stops(finding: Finding) -> bool:
 
 def _finding(node: ast.AST, name: str, message: str, source: PythonSource) -> Finding:
     start, end = source.start(node), source.end(node)
-    return Finding(
-        code=RULE.code,
-        name=RULE.name,
-        severity=RULE.severity,
-        safety=Safety.MANUAL,
-        file=source.relative,
-        start=Position(*source.text.position(start)),
-        end=Position(*source.text.position(end)),
-        message=message,
-        evidence=RULE.evidence,
-        source=RULE.source,
+    return span_finding(
+        RULE,
+        source,
+        (start, end),
+        message,
         subject=name,
         advice="migrate the package as well, use a version made for NPUs, or compute this in another way",
     )

@@ -11,8 +11,9 @@ import msgspec
 from npuify.analysis.project import module_name
 from npuify.helpers import KERNELS, kernel_text
 from npuify.language import commas, phrase
-from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
+from npuify.model import Edit, Evidence, Finding, Safety, Severity
 from npuify.rules.common.helper_modules import import_finding
+from npuify.rules.common.span_findings import span_finding
 from npuify.rules.opt_ins import ReplacedExtension
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource
@@ -303,17 +304,11 @@ def _message(extension: ReplacedExtension) -> str:
 
 
 def _finding(source: PythonSource, start: int, end: int, extension: ReplacedExtension, edit: Edit) -> Finding:
-    return Finding(
-        code=RULE.code,
-        name=RULE.name,
-        severity=RULE.severity,
-        safety=RULE.safety,
-        file=source.relative,
-        start=Position(*source.text.position(start)),
-        end=Position(*source.text.position(end)),
-        message=_message(extension),
-        evidence=RULE.evidence,
-        source=RULE.source,
+    return span_finding(
+        RULE,
+        source,
+        (start, end),
+        _message(extension),
         subject=extension.module,
         advice="run the project's own tests of this operator; the module that takes its place says what its limits are",
         edits=(edit,),
