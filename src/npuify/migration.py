@@ -10,6 +10,7 @@ import msgspec
 from npuify.engine.alone import ENGINE
 from npuify.language import commas, phrase, speaking
 from npuify.model import NpuifyError
+from npuify.project.files import IGNORED_BY_GIT, ignored_files
 from npuify.report import report_files
 from npuify.rewrite.plan import plan
 from npuify.rewrite.tree import check_destination, replace_files, skipped_entries, write_tree
@@ -105,5 +106,8 @@ def written(
         root = Path(result.scan.root)
         changed = {name: data for name, data in contents.items() if (root / name).exists()}
         added = {name: data for name, data in contents.items() if name not in changed}
-        write_tree(source, destination, changed, {**added, **report_files(result)}, force=force)
+        extra = {**added, **report_files(result)}
+        if source.is_dir() and (ignored := ignored_files(source)):
+            extra[IGNORED_BY_GIT] = ignored.encode("utf-8", "surrogateescape")
+        write_tree(source, destination, changed, extra, force=force)
     return result

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from npuify.model import FileError, NpuifyError
 from npuify.project import common_root, find_files
+from npuify.project.files import IGNORED_BY_GIT, ignored_files
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX file system")
 not_root = pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may read everything")
@@ -216,6 +217,21 @@ def test_an_archive_of_a_repository_holds_what_git_tracks(tmp_path: Path) -> Non
     kinds = {"python", "shell"}
     assert names(tmp_path, kinds=kinds) == ["a.py", "tools/run.sh"]
     assert names(tmp_path, kinds=kinds, outside_repositories=True) == ["a.py"]
+
+
+def test_a_copy_leaves_out_what_git_ignored_in_the_project(tmp_path: Path) -> None:
+    project, copy = tmp_path / "project", tmp_path / "copy"
+    paths = ["a.py", "data/gen.py", "conf/[local] .yaml", "conf/l.yaml", "conf/s.yaml", "x.bin"]
+    make(project, *paths, ".git/HEAD")
+    (project / ".gitignore").write_text("data/*\n*.bin\n")
+    (project / "conf/.gitignore").write_text("*.yaml*\n!s.yaml\n")
+    make(copy, *paths, "npuify-report/report.md")
+    (copy / IGNORED_BY_GIT).write_text(ignored_files(project))
+    kinds = {"python", "yaml"}
+    assert "x.bin" not in ignored_files(project)
+    assert names(copy, kinds=kinds) == names(project, kinds=kinds) == ["a.py", "conf/s.yaml"]
+    assert "conf/l.yaml" in names(copy, kinds=kinds, respect_gitignore=False)
+    assert ignored_files(copy) == ignored_files(project)
 
 
 @pytest.mark.parametrize("version", ["2", "3", "4"])

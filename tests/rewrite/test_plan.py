@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from npuify.migration import migrate
 from npuify.options import Options
 from npuify.rewrite import plan as rewrite_plan
 from npuify.rewrite.plan import plan
@@ -56,6 +57,21 @@ def test_second_plan_on_the_output_changes_nothing(tmp_path: Path) -> None:
     result, again = plan(tmp_path, OPTIONS)
     assert again == {}
     assert result.diff == ""
+
+
+def test_second_migration_leaves_alone_what_git_ignored_in_the_project(tmp_path: Path) -> None:
+    project, copy = tmp_path / "project", tmp_path / "copy"
+    for name, text in {
+        "train.py": "import torch\nx = torch.zeros(1).cuda()\n",
+        "configs/local.yaml": "device: cuda\n",
+        "data/prepare.py": "import tensorflow as tf\nwith tf.Session() as sess:\n    sess.run(x)\n",
+        ".gitignore": "/data\n*.yaml\n",
+        ".git/HEAD": "",
+    }.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    assert {change.file for change in migrate(project, copy, OPTIONS).changes} == {"train.py"}
+    assert migrate(copy, tmp_path / "again", OPTIONS).changes == ()
 
 
 def test_paths_and_progress(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import msgspec
 
 from npuify.language import phrase
 from npuify.model import FileError, NpuifyError
-from npuify.project.ignores import IgnoreRules
+from npuify.project.ignores import IgnoreRules, escape
 from npuify.project.kinds import MAY_BE_SCRIPTS, kind_of, kind_of_path, kind_of_shebang
 from npuify.project.repository import Repository
 
@@ -45,6 +45,8 @@ SKIPPED_FOLDERS: Final = frozenset(
     }
 )
 """Folders that hold no source of the project, wherever they lie. Virtual environments are known by their pyvenv.cfg."""
+IGNORED_BY_GIT: Final = "npuify-report/ignored.txt"
+"""Names, in a migrated copy, what git ignored in the project. A copy has no ``.git`` that could tell."""
 
 
 class ProjectFile(msgspec.Struct, frozen=True, order=True):
@@ -128,6 +130,14 @@ def find_files(
     return [found[relative] for relative in sorted(found)]
 
 
+def ignored_files(root: Path, exclude: Iterable[str] = ()) -> str:
+    """What ``find_files`` leaves out below a folder because git ignores it, as lines of a .gitignore file."""
+    found: list[str] = []
+    walk = _Walk(root, IgnoreRules(exclude), True, False, None, [], {}, found)
+    walk.folder(root)
+    return "".join(f"/{escape(path)}\n" for path in sorted(found) if "\n" not in path)
+
+
 class _Folder(NamedTuple):
     """A folder to walk."""
 
@@ -151,6 +161,7 @@ class _Walk:
         kinds: Collection[str] | None,
         errors: list[FileError] | None,
         found: dict[str, ProjectFile],
+        ignored: list[str] | None = None,
     ) -> None:
         self.base = base
         self.excluded = excluded
@@ -159,6 +170,7 @@ class _Walk:
         self.kinds = kinds
         self.errors = errors
         self.found = found
+        self.ignored = ignored
         self.above = ""
         """Path of ``base`` below the top of its repository, with a final slash; put before paths for outer rules."""
 
@@ -181,6 +193,9 @@ class _Walk:
             if ".gitignore" in names and (repository is not None or self.outside_repositories):
                 own = _read_rules(os.path.join(location, ".gitignore"), len(self.above) + len(prefix))
                 rules = (*rules, own) if own else rules
+            if "npuify-report" in names:
+                own = _read_rules(os.path.join(location, IGNORED_BY_GIT), len(self.above) + len(prefix))
+                rules = (*rules, own) if own else rules
             folder = _Folder(location, prefix, rules, repository, is_ignored)
             for entry in entries:
                 self._entry(entry, folder, stack)
@@ -200,6 +215,8 @@ class _Walk:
                 is_ignored = self._is_ignored(relative, name, folder)
                 if not is_ignored or self._is_tracked(relative, folder):
                     stack.append(folder._replace(location=entry.path, prefix=relative, is_ignored=is_ignored))
+                elif self.ignored is not None:
+                    self.ignored.append(relative)
                 return
             if not entry.is_file(follow_symlinks=False):
                 return
@@ -218,6 +235,8 @@ class _Walk:
             return
         if not self._is_ignored(relative, name, folder) or self._is_tracked(relative, folder):
             self.found[relative] = ProjectFile(relative, entry.path, kind)
+        elif self.ignored is not None and kind != "other":
+            self.ignored.append(relative)
 
     def _is_excluded(self, relative: str, name: str) -> bool:
         return bool(self.excluded) and self.excluded.ignores(relative, name) is True

@@ -75,6 +75,13 @@ class IgnoreRules:
         return None
 
 
+def escape(path: str) -> str:
+    """A path as a pattern that matches it alone."""
+    written = re.sub(r"([*?\[\\])", r"\\\1", path)
+    bare = written.rstrip(" ")
+    return bare + "\\ " * (len(written) - len(bare))
+
+
 class _Line(NamedTuple):
     pattern: str
     """Without ``!`` and without slashes at either end."""
