@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import builtins
+
 import pytest
 
 from npuify.diagnosis.model import Confidence
@@ -60,6 +62,91 @@ def test_a_class_of_failures(log: str, cause: str) -> None:
     found = diagnosed(log)
     assert found.cause == cause
     assert found.confidence is not Confidence.UNKNOWN and found.fix
+
+
+BUILT_IN = sorted(
+    name
+    for name, kind in vars(builtins).items()
+    if isinstance(kind, type) and issubclass(kind, Exception) and not issubclass(kind, Warning)
+)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_an_exception_of_python_is_answered_with_kind_place_and_reason(name: str) -> None:
+    found = diagnosed(HEAD + f"{name}: some words\n")
+    assert found.exception == f"{name}: some words" and found.why and found.fix
+    assert found.frame is not None and found.frame.line == 40
+    assert found.cause != "script-error" or found.title.startswith(f"{name} at /home/user/train.py:40: ")
+
+
+@pytest.mark.parametrize(
+    ("exception", "cause"),
+    [
+        # Names without the words that lines are searched for.
+        ("queue.Empty", "peer-ended"),
+        ("StopIteration", "script-error"),
+        ("gzip.BadGzipFile: Not a gzipped file", "damaged-file"),
+        ("torch._dynamo.exc.Unsupported: call_function BuiltinVariable", "operator-compile"),
+        ("mine.things.Unhappy: no more tea", "script-error"),
+        # Numbers of the system say more than the kind.
+        ("OSError: [Errno 122] Disk quota exceeded", "disk-full"),
+        ("OSError: [Errno 99] Cannot assign requested address", "link-setup"),
+        ("Exception: [Errno 116] Stale file handle", "storage-failed"),
+        # Packages' own.
+        ("yaml.constructor.ConstructorError: could not determine a constructor for the tag", "damaged-file"),
+        ("jinja2.exceptions.TemplateError: Conversation roles must alternate user/assistant", "script-error"),
+        ("struct.error: unpack requires a buffer of 4 bytes", "damaged-file"),
+        ("requests.exceptions.ReadTimeout: read timed out", "no-network"),
+    ],
+)
+def test_an_exception_is_known_by_its_kind_or_number(exception: str, cause: str) -> None:
+    log = HEAD + exception + "\n"
+    found = diagnosed(log)
+    assert (found.cause, found.exception) == (cause, exception)
+    # Also where pieces of the log end between the frame and the exception.
+    for piece in (40, 97, len(log) - 3):
+        assert diagnosed(log, piece=piece).cause == cause
+
+
+def test_a_traceback_that_rich_draws_has_its_place() -> None:
+    log = (
+        "╭─────────── Traceback (most recent call last) ────────────╮\n"
+        "│ /home/user/train.py:40 in main                           │\n"
+        "│                                                          │\n"
+        "│ ❱ 40     run()                                           │\n"
+        "╰──────────────────────────────────────────────────────────╯\n"
+        "KeyError: 'labels'\n"
+    )
+    found = diagnosed(log)
+    assert found.exception == "KeyError: 'labels'"
+    assert found.frame is not None and (found.frame.file, found.frame.line) == ("/home/user/train.py", 40)
+
+
+def test_the_package_that_raised_is_named() -> None:
+    log = HEAD + '  File "/e/lib/python3.10/site-packages/einops/einops.py", line 5, in f\n    raise\n'
+    found = diagnosed(log + "einops.Unhappy: no such axis\n")
+    assert "The package einops raised it" in found.why and found.frame is not None and found.frame.line == 40
+
+
+@pytest.mark.parametrize(
+    ("line", "cause"),
+    [
+        ("EI0099: [PID: 7] 2026-01-01-00:00:00.000.000 Something of a later release.", "link-setup"),
+        ("EL0042: [PID: 7] Something of a later release.", "driver-internal"),
+        ("EE9123: [PID: 7] Inner error.", "internal"),
+        ("EZ0555: [PID: 7] Value of x is wrong.", "invalid-argument"),
+        ("RuntimeError: call failed, error code is 107099", "invalid-argument"),
+        ("RuntimeError: call failed, error code is 507099", "internal"),
+        ("RuntimeError: call aclnnX failed, error code is 561555", "operator-internal"),
+    ],
+)
+def test_a_code_without_a_row_gets_the_answer_of_its_family(line: str, cause: str) -> None:
+    assert diagnosed(line + "\n").cause == cause
+
+
+def test_what_only_looks_like_a_code_is_none() -> None:
+    found = diagnosed("[ERROR] no user EA1234 in group E51234\n")
+    assert found.cause == ""
 
 
 FINISHED = """\

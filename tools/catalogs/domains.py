@@ -55,6 +55,7 @@ _NO_TEXTS = (
 _OF_TABLES = {
     "causes": "failures",
     "errors": "failures",
+    "exceptions": "failures",
     "failures": "failures",
     "names": "names",
     "packages": "packages",

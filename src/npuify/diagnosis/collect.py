@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.diagnosis.lines import rank_and_pid, split_head, time_of
-from npuify.diagnosis.model import Event, Frame, Place
+from npuify.diagnosis.model import Event, Place
 from npuify.diagnosis.ranks import Rank, at_exit, counted, merge
-from npuify.diagnosis.recognize import UNEXPLAINED, recognized
+from npuify.diagnosis.recognize import recognized
 from npuify.diagnosis.stems import (
     CODE,
     CODE_SHAPE,
@@ -21,17 +21,28 @@ from npuify.diagnosis.stems import (
     HAS_CODE,
     HEXADECIMAL,
     NUMBERS,
+    RICH,
     launched,
     process,
     starts_with_stems,
     steps_in,
     with_stems,
 )
+from npuify.diagnosis.tracebacks import (
+    AFTER_FRAME,
+    SHOWN,
+    frame_in,
+    is_between,
+    kind_of_exception,
+    raised,
+    told_by_kind,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.diagnosis.lines import Head
+    from npuify.diagnosis.model import Frame
     from npuify.diagnosis.signatures import Match
 
 SHAPES: Final = 60_000
@@ -43,8 +54,6 @@ TRACEBACKS: Final = 200
 """Tracebacks followed for a rank; later ones only count."""
 LONGEST: Final = 8_000
 """Bytes of a line that are looked at, from both ends where it is longer."""
-SHOWN: Final = 600
-"""Characters of a line that are kept."""
 _STEPS_LOOKED_AT: Final = 96
 """Steps of a piece that are noted: enough for the last few of each process of a machine."""
 _BACK: Final = 60
@@ -57,19 +66,6 @@ _CONTINUED: Final = re.compile(
     r"|\s+(?:TraceBack|Solution|Possible Cause|Rectify|Check |The |EZ|rt[A-Z]|Kernel |AI[CV])"
 )
 """How lines begin that go on with a message of torch_npu or CANN."""
-_FRAME: Final = re.compile(
-    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*(?:\[repeated.*)?$'
-)
-_EXCEPTION: Final = re.compile(
-    r"^(?:\w+:)?\s*(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
-    r"(?:Error|Exception|Interrupt|Exit|Warning|Refused|Timeout|Missing|NotFound))(?::\s*(?P<text>.*))?$"
-)
-_OWN: Final = re.compile(
-    r"(?!(?:torch\.distributed\.elastic|subprocess\.CalledProcessError|ray\.exceptions|KeyboardInterrupt|SystemExit)\b)"
-    r"(?!.*(?:\.(?:cpp|cc|h|ts):\d+|function error|error code))"
-    r"(?!.*(?:the following error|root cause|\b[Ss]ee (?:the )?(?:above|log|stack)))"
-)
-"""Exceptions that a program raised by itself, rather than those that pass on what a launcher or torch_npu reports."""
 _OPERATOR: Final = re.compile(
     r"call (aclnn\w+) failed|[oO]pType:?\s*(?:\d+,\s*)?\[?(\w+)|Op (\w+) (?:does not|not support)|\bop\[(\w+)\]"
     r"|operator '([\w:.]+)'|Current working aclop is (\w+)|OPS function error: (\w+)"
@@ -81,9 +77,6 @@ _SUSPECT: Final = re.compile(
 """Lines that may matter although nothing is known of them."""
 _WAITED_FOR: Final = re.compile(r"remote rank:?\s*\[(\d+)\]")
 _FIRST_FAILED: Final = re.compile(r"first observed failure[\s\S]*?rank\s*:\s*(\d+) \(local_rank: \d+\)")
-_LIBRARIES: Final = re.compile(
-    r"/(?:site|dist)-packages/|^<|/lib(?:64)?/python\d|\\lib\\|/runpy\.py$|/torch_npu/|/multiprocessing/|/importlib/"
-)
 
 
 class _Said:
@@ -120,6 +113,10 @@ class Collector:
         """Shapes of lines that tell that a training goes on, with how many steps one of them stands for."""
         self._went_on: dict[tuple[str, bytes], list[int]] = {}
         """The last such lines of each process."""
+        self._ends_below = 0
+        """Lines that were looked at below the last frame."""
+        self._unended = False
+        """Whether the piece ended before the exception below its last frame."""
         self._unlike = 0
         """Pieces for which shapes are not remembered, since text does not repeat."""
         self._open: set[str] = set()
@@ -176,6 +173,9 @@ class Collector:
         self._before = [*self._before, *whole[-16000:].split(b"\n")][-_BACK:]
 
     def _take_lines(self, whole: bytes) -> None:
+        if self._unended:
+            self._unended = False
+            self._find_end(whole[: 4 * LONGEST].split(b"\n"), 0, self._number + 1)
         if self._unlike > 0:
             self._unlike -= 1
             self._take_unlike(whole)
@@ -247,9 +247,9 @@ class Collector:
             del last[:-GOES_ON]
 
     def _look(self, line: bytes, shape: bytes, number: int, lines: list[bytes], index: int) -> None:
-        frame_line = b'File "' in line or b"Traceback" in line
+        frame_line = b'File "' in line or b"Traceback" in line or line.startswith(RICH)
         # The same message again: only the first of a rank can be its first cause.
-        codes = b" ".join(NUMBERS.findall(line)) if self._interesting[shape] else b""
+        codes = b" ".join(NUMBERS.findall(line)) if self._interesting.get(shape) else b""
         if b"0x" in line:
             # Addresses have letters that differ as well.
             shape = HEXADECIMAL.sub(b"", line).translate(None, DIGITS)
@@ -275,6 +275,33 @@ class Collector:
             self._last = (head.key, head.rank, number)
         rank = self._rank(head.key, head.rank)
         self._learn(rank, said, head, number, lines, index)
+        if rank.open_frames and frame_line:
+            self._ends_below = 0
+            self._find_end(lines, index + 1, number + 1)
+
+    def _find_end(self, lines: list[bytes], start: int, number: int) -> None:
+        """Look at the exception below a frame, which need not hold a word that lines are searched for.
+
+        Args:
+            lines: the lines of the piece.
+            start: the first of them that is looked at.
+            number: its number in the file.
+        """
+        for index in range(start, len(lines)):
+            self._ends_below += 1
+            if self._ends_below > AFTER_FRAME:
+                return
+            line = lines[index]
+            if b'File "' in line or line.startswith(RICH):
+                return
+            message = split_head(line[:LONGEST].decode("utf-8", "replace")).message
+            if is_between(message):
+                continue
+            if kind_of_exception(message, below_frames=True) and not with_stems(line, CODE):
+                self._ends_below = AFTER_FRAME
+                self._look(line, line.translate(None, DIGITS), number + index - start, lines, index)
+            return
+        self._unended = True
 
     def _count(self) -> None:
         """Add what was said again to the events, and forget it."""
@@ -315,8 +342,8 @@ class Collector:
             self._failed_text = []
             self._look_for_first_failed(lines[index : index + 60])
         found = recognized(text, frames, light=head.light)
-        if not found and not head.light and _EXCEPTION.match(text) and _OWN.match(text):
-            found = [UNEXPLAINED]
+        if not head.light and all(one.role in ("wrapper", "hint") for one in found):
+            found += told_by_kind(text, frames)
         operator = _OPERATOR.search(text)
         if operator and not rank.operator and not head.light:
             rank.operator = next(part for part in operator.groups() if part)
@@ -377,24 +404,25 @@ class Collector:
             rank.tracebacks += 1
             rank.open_frames = []
             return None
-        frame = _FRAME.match(message)
-        if frame:
+        frame = frame_in(message)
+        if frame is not None:
             self._open.add(rank.key)
+            rank.last_frame = number
             if rank.tracebacks <= TRACEBACKS:
-                rank.open_frames.append(Frame(frame["file"], int(frame["line"]), frame["function"] or ""))
+                rank.open_frames.append(frame)
                 del rank.open_frames[:-60]
             return None
-        exception = _EXCEPTION.match(text)
-        if exception and not exception["kind"].endswith("Warning"):
+        near = bool(rank.open_frames) and number - rank.last_frame <= AFTER_FRAME
+        kind = kind_of_exception(message, below_frames=near)
+        if kind:
             frames, rank.open_frames = rank.open_frames, []
             self._open.discard(rank.key)
-            if number - rank.ignored <= 60 or at_exit(exception["kind"], frames):
+            if number - rank.ignored <= 60 or at_exit(kind, frames):
                 # Raised while Python, or CANN's compiler, was already shutting down.
                 rank.ignored = -60
                 return None
-            own = next((one for one in reversed(frames) if not _LIBRARIES.search(one.file)), None)
             _, when = self._time(message, "", lines, index)
-            entry = (self._place(number, text), text[:SHOWN], own, when)
+            entry = raised(self._place(number, text), text, frames, when)
             if len(rank.exceptions) < 3:
                 rank.exceptions.append(entry)
             else:

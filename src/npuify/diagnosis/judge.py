@@ -86,7 +86,7 @@ def _with_event(
         tool=__version__,
         confidence=_confidence(event, bool(fact is not None and fact.question)),
         cause=event.cause,
-        title=_title(event, fact, exception, frame),
+        title=_title(fact, exception, frame) if fact is not None else event.meaning,
         why=event.why or (fact.why if fact is not None else ""),
         fix=event.fix or (fact.fix if fact is not None else ""),
         commands=fact.commands if fact is not None else (),
@@ -207,12 +207,12 @@ def _exception(rank: Rank, event: Event) -> tuple[str, Frame | None]:
     """The exception that belongs to the event: the nearest one, else the first."""
     if not rank.exceptions:
         return "", None
-    same = [one for one in rank.exceptions if one[0].file == event.place.file]
-    nearest = min(same or rank.exceptions, key=lambda one: abs(one[0].line - event.place.line))
-    if nearest[2] is None:
-        with_frame = next((one for one in rank.exceptions if one[2] is not None), None)
-        return nearest[1], with_frame[2] if with_frame is not None else None
-    return nearest[1], nearest[2]
+    same = [one for one in rank.exceptions if one.place.file == event.place.file]
+    nearest = min(same or rank.exceptions, key=lambda one: abs(one.place.line - event.place.line))
+    if nearest.frame is None:
+        with_frame = next((one for one in rank.exceptions if one.frame is not None), None)
+        return nearest.text, with_frame.frame if with_frame is not None else None
+    return nearest.text, nearest.frame
 
 
 def _only_repeats(exception: str) -> bool:
@@ -338,10 +338,8 @@ def _nothing(collector: Collector, ranks: list[Rank], cause: str) -> Diagnosis:
     return msgspec.structs.replace(base, cause=cause, noise=tuple(said.values()))
 
 
-def _title(event: Event, fact: Cause | None, exception: str, frame: Frame | None) -> str:
+def _title(fact: Cause, exception: str, frame: Frame | None) -> str:
     """The cause's, and for the program's own errors the kind and place as well."""
-    if fact is None:
-        return event.meaning
     if fact.id != "script-error":
         return fact.title
     kind = exception.partition(":")[0].rpartition(".")[2] if exception else ""
@@ -353,12 +351,12 @@ def _script_error(collector: Collector, ranks: list[Rank], rank: Rank, event: Ev
     """An exception of which nothing more is known: the program's own, as far as anybody can tell."""
     import msgspec
 
-    owner, (place, text, frame, _) = _first_exception(ranks, rank, event)
+    owner, (place, text, frame, _, inside) = _first_exception(ranks, rank, event)
     fact = causes()["script-error"]
     base = _empty(
         collector,
         Confidence.UNKNOWN,
-        fact.title,
+        _title(fact, text, frame),
         excerpt=(place, *owner.suspects[:5]),
         collect=COLLECT,
     )
@@ -373,8 +371,8 @@ def _script_error(collector: Collector, ranks: list[Rank], rank: Rank, event: Ev
     return msgspec.structs.replace(
         base,
         cause=fact.id,
-        why=fact.why,
-        fix=fact.fix,
+        why=_why(event, fact, inside),
+        fix=(event.fix if event is not None else "") or fact.fix,
         exception=text,
         frame=frame,
         operator=owner.operator,
@@ -382,16 +380,23 @@ def _script_error(collector: Collector, ranks: list[Rank], rank: Rank, event: Ev
     )
 
 
+def _why(event: Event | None, fact: Cause, inside: str) -> str:
+    why = (event.why if event is not None else "") or fact.why
+    if not inside:
+        return why
+    return f"{why} " + phrase("The package {inside} raised it, called by the program.", inside=inside)
+
+
 def _first_exception(ranks: list[Rank], rank: Rank, event: Event | None) -> tuple[Rank, Raised]:
     """The exception of an event; else the first of all ranks that says more than that another one failed."""
-    said = [one for one in rank.exceptions if event is not None and one[0] == event.place]
+    said = [one for one in rank.exceptions if event is not None and one.place == event.place]
     if said:
         return rank, said[0]
     ordered = [
-        (one[3] if one[3] >= 0 else float("inf"), order, owner, one)
+        (one.when if one.when >= 0 else float("inf"), order, owner, one)
         for order, owner in enumerate(ranks)
         for one in owner.exceptions
-        if not _only_repeats(one[1])
+        if not _only_repeats(one.text)
     ]
     if not ordered:
         return rank, rank.exceptions[0]

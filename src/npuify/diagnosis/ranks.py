@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -15,8 +15,17 @@ if TYPE_CHECKING:
     from npuify.diagnosis.model import Event, Frame, Place
 
 
-Raised: TypeAlias = "tuple[Place, str, Frame | None, float]"
-"""Where an exception ended a traceback, its text, the last frame in the user's own code, and the time in seconds."""
+class Raised(NamedTuple):
+    """An exception that ended a traceback."""
+
+    place: Place
+    text: str
+    frame: Frame | None
+    """The last frame in the user's own code."""
+    when: float
+    """The time in seconds; -1.0 where the log has none."""
+    inside: str
+    """The installed package that raised it; empty where the user's own code did, or there are no frames."""
 
 
 class Rank:
@@ -33,6 +42,8 @@ class Rank:
         self.survived = False
         """Whether the training went on after one of the events."""
         self.open_frames: list[Frame] = []
+        self.last_frame = 0
+        """The line of the last of them."""
         self.tracebacks = 0
         self.ignored = -60
         """The line that says that the exception after it is ignored."""
@@ -74,7 +85,7 @@ class Rank:
                 self.events[key] = msgspec.structs.replace(event, role="hint", weight=min(event.weight, 29), why=why)
         if self.survived:
             left = {event.place for event in self.events.values() if event.role == "hint"}
-            self.exceptions = [one for one in self.exceptions if one[0] not in left]
+            self.exceptions = [one for one in self.exceptions if one.place not in left]
             self.suspects = [one for one in self.suspects if one not in left]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.knowledge.failures import causes, exception_fact
 from npuify.model import Evidence
 
 from .names import LACKS, name_match
@@ -53,3 +55,34 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
             one._replace(weight=min(one.weight, _LIGHT), role="hint") if one.role == "cause" else one for one in found
         ]
     return found
+
+
+_SAYS_NOTHING: Final = 33
+"""The weight of kinds that programs raise for any reason: RuntimeError."""
+_ERRNO: Final = re.compile(r"\[Errno (-?\d+)\]")
+
+
+def exception_match(kind: str, text: str) -> Match:
+    """What is known of an exception by its kind and its number of the system's.
+
+    Args:
+        kind: its name as the traceback has it.
+        text: the whole line.
+    """
+    number = _ERRNO.search(text)
+    fact = exception_fact(kind, int(number[1]) if number else None)
+    if fact is None:
+        return UNEXPLAINED
+    if fact.weight <= _SAYS_NOTHING:
+        return UNEXPLAINED._replace(why=fact.why, fix=fact.fix)
+    return Match(
+        name=f"exception-{kind.rpartition('.')[2]}",
+        meaning=fact.why or causes()[fact.cause].why,
+        cause=fact.cause,
+        role="cause",
+        weight=fact.weight,
+        evidence=fact.evidence,
+        source=fact.source,
+        why=fact.why,
+        fix=fact.fix,
+    )

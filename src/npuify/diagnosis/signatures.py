@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ahocorasick_rs import AhoCorasick
 
-from npuify.knowledge.failures import code_fact, text_facts
+from npuify.knowledge.failures import code_fact, header_codes, text_facts
 
 from .lines import codes_in
 
@@ -19,6 +19,10 @@ WEIGHT_OF_CODE: Final = {"cann": 75, "acl": 60, "aclnn": 55, "torch_npu": 35, "h
 """How surely a code names its cause, where no text does: those of CANN most, those of torch_npu least."""
 
 _ROLE_LIMIT: Final = {"wrapper": 12, "hint": 45}
+
+
+_FAMILY: Final = 40
+"""The most that a code counts of which only the family is known."""
 
 
 class Match(NamedTuple):
@@ -67,7 +71,10 @@ def matches(text: str) -> list[Match]:
                 found[row.match.name] = row.match
     for code in codes_in(text):
         fact = code_fact(code)
-        if fact is not None:
-            weight = min(WEIGHT_OF_CODE[fact.grammar], _ROLE_LIMIT.get(fact.role, 100))
-            found[code] = Match(code, fact.meaning, fact.cause, fact.role, weight, fact.evidence, fact.source)
+        if fact is not None and (not fact.family or code.isdigit() or f"{code}:" in text or f"[{code}]" in text):
+            limit = _FAMILY if fact.family else 100
+            weight = min(WEIGHT_OF_CODE[fact.grammar], _ROLE_LIMIT.get(fact.role, 100), limit)
+            named = header_codes().acl.get(code) if fact.family else None
+            meaning = named[1] if named is not None else fact.meaning
+            found[code] = Match(code, meaning, fact.cause, fact.role, weight, fact.evidence, fact.source)
     return list(found.values())

@@ -9,6 +9,9 @@ from ahocorasick_rs import BytesAhoCorasick, Implementation
 
 DIGITS: Final = b"0123456789"
 
+RICH: Final = "│ /".encode()
+"""How a frame begins in a traceback that the library rich draws."""
+
 STEMS: Final = (
     b"rror",
     b"RROR",
@@ -211,6 +214,7 @@ STEMS: Final = (
     b"reempt",
     b"initialization f",
     b"mindie server",
+    RICH,
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
 a test demands that every row of the tables has one."""

@@ -39,6 +39,20 @@ class CodeFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     cause: str
     evidence: Evidence
     source: str
+    family: bool = False
+
+
+class ExceptionFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``exceptions.toml``; its head says what the fields mean."""
+
+    kind: tuple[str, ...] = ()
+    errno: tuple[int, ...] = ()
+    cause: str
+    weight: int = 36
+    evidence: Evidence
+    source: str
+    why: str = ""
+    fix: str = ""
 
 
 class TextFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -115,6 +129,41 @@ def text_facts() -> tuple[TextFact, ...]:
 def _known(cause: str, file: str, *, optional: bool) -> None:
     if cause not in causes() and not (optional and not cause):
         raise NpuifyError(phrase("there is no cause {cause!r}", cause=cause), file=str(DATA / file))
+
+
+@cache
+def exception_facts() -> tuple[ExceptionFact, ...]:
+    """Every row about kinds of exceptions and numbers of the system's errors.
+
+    Raises:
+        NpuifyError: a row names a cause that does not exist.
+    """
+    rows = tuple(read_rows(DATA / "exceptions.toml", "exception", ExceptionFact))
+    for row in rows:
+        _known(row.cause, "exceptions.toml", optional=False)
+    return rows
+
+
+@cache
+def _by_kind() -> tuple[dict[str, ExceptionFact], dict[int, ExceptionFact]]:
+    kinds = {kind: row for row in exception_facts() for kind in row.kind}
+    return kinds, {number: row for row in exception_facts() for number in row.errno}
+
+
+def exception_fact(kind: str, errno: int | None = None) -> ExceptionFact | None:
+    """What is known of an exception by its kind alone; None where it is nothing.
+
+    Args:
+        kind: its name as a traceback writes it: ``KeyError``, ``yaml.scanner.ScannerError``.
+        errno: the system's number of the error, where the message has one: it says more than the kind.
+    """
+    kinds, numbers = _by_kind()
+    if errno in numbers:
+        return numbers[errno]
+    parts = kind.split(".")
+    whole = (".".join(parts[start:]) for start in range(len(parts)))
+    ends = (f"{parts[0]}.*.{parts[-1]}", f"{parts[0]}.*") if len(parts) > 1 else ()
+    return next((kinds[name] for name in (*whole, *ends) if name in kinds), None)
 
 
 @cache

@@ -1,0 +1,87 @@
+"""Python's tracebacks as logs have them: frames, the exceptions that end them, and whose code raised them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from npuify.diagnosis.model import Frame
+from npuify.diagnosis.ranks import Raised
+from npuify.diagnosis.recognize import exception_match
+
+if TYPE_CHECKING:
+    from npuify.diagnosis.model import Place
+    from npuify.diagnosis.signatures import Match
+
+AFTER_FRAME: Final = 8
+"""Lines below a frame within which the exception comes: the frame's source, and marks below it."""
+SHOWN: Final = 600
+"""Characters of a line that are kept."""
+
+_FRAME: Final = re.compile(
+    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*(?:\[repeated.*)?$'
+)
+_RICH_FRAME: Final = re.compile(r"^[│|]\s+(?P<file>/\S+\.py):(?P<line>\d+) in (?P<function>[\w.<>]+)")
+"""A frame as the library rich draws it."""
+_EXCEPTION: Final = re.compile(
+    r"^(?:\w+:)?\s*(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
+    r"(?:Error|Exception|Interrupt|Exit|Warning|Refused|Timeout|Missing|NotFound))(?::\s*(?P<text>.*))?$"
+)
+_BELOW_FRAMES: Final = re.compile(r"^(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?::\s+(?P<text>.*)|:?\s*)$")
+"""What stands behind the last frame of a traceback is an exception, whatever it is called: queue.Empty, re.error."""
+_OWN: Final = re.compile(
+    r"(?!(?:torch\.distributed\.elastic|subprocess\.CalledProcessError|ray\.exceptions|KeyboardInterrupt|SystemExit)\b)"
+    r"(?!.*(?:\.(?:cpp|cc|h|ts):\d+|function error|error code))"
+    r"(?!.*(?:the following error|root cause|\b[Ss]ee (?:the )?(?:above|log|stack)))"
+)
+"""Exceptions that a program raised by itself, rather than those that pass on what a launcher or torch_npu reports."""
+_LIBRARIES: Final = re.compile(
+    r"/(?:site|dist)-packages/|^<|/lib(?:64)?/python\d|\\lib\\|/runpy\.py$|/torch_npu/|/multiprocessing/|/importlib/"
+)
+_PACKAGE: Final = re.compile(r"/(?:site|dist)-packages/(\w+)")
+_BETWEEN: Final = ("", "│", "╰", "~", "^")
+"""How lines begin that stand between a frame and its exception, but for those that are indented."""
+
+
+def frame_in(message: str) -> Frame | None:
+    """The frame that a line tells of; None for other lines."""
+    found = _FRAME.match(message) or _RICH_FRAME.match(message)
+    return Frame(found["file"], int(found["line"]), found["function"] or "") if found is not None else None
+
+
+def is_between(message: str) -> bool:
+    """Whether a line can stand between a frame and the exception: source, marks, the edge of a box."""
+    return message[:1].isspace() or message[:1] in _BETWEEN
+
+
+def kind_of_exception(message: str, *, below_frames: bool) -> str:
+    """The kind of the exception that a line tells of, as it stands there; empty for other lines and for warnings.
+
+    Args:
+        message: the line without the launcher's prefix.
+        below_frames: whether it comes right below a frame, where whatever has the form of an exception is one.
+    """
+    found = _EXCEPTION.match(message.strip())
+    if found is None and below_frames and not is_between(message):
+        found = _BELOW_FRAMES.match(message.rstrip())
+    return found["kind"] if found is not None and not found["kind"].endswith("Warning") else ""
+
+
+def raised(place: Place, text: str, frames: list[Frame], when: float) -> Raised:
+    """What is kept of an exception.
+
+    Args:
+        place: its line.
+        text: the same, whole.
+        frames: the frames above it; may be empty.
+        when: the time in seconds; -1.0 for none.
+    """
+    own = next((one for one in reversed(frames) if not _LIBRARIES.search(one.file)), None)
+    package = _PACKAGE.search(frames[-1].file) if frames else None
+    return Raised(place, text[:SHOWN], own, when, package[1] if package is not None else "")
+
+
+def told_by_kind(text: str, frames: list[Frame]) -> list[Match]:
+    """What the kind of an exception says by itself; empty for other lines, and where it passes on what others say."""
+    kind = kind_of_exception(text, below_frames=bool(frames)) if _OWN.match(text) else ""
+    return [exception_match(kind, text)] if kind else []
