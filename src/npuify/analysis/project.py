@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
 from npuify.analysis.text_index import TextIndex
@@ -42,6 +42,14 @@ def is_test(relative: str) -> bool:
     return (
         name.startswith("test_") or name in ("conftest.py", "tests.py") or bool(_TESTS.intersection(folders.split("/")))
     )
+
+
+class _Bound(NamedTuple):
+    """What a module binds at its top."""
+
+    names: frozenset[str]
+    stars: tuple[str, ...]
+    """The modules of its star imports."""
 
 
 class ProjectIndex:
@@ -84,7 +92,9 @@ class ProjectIndex:
         self._text = TextIndex(root, files)
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
         """What names stand for, with the files that this depends on."""
-        self.remembered: dict[str, Any] = {}
+        self._bound_in: dict[str, _Bound | None] = {}
+        self._targets: dict[tuple[str, str], str | None] = {}
+        self.remembered: dict[Any, Any] = {}
         """What rules that look at several files at once keep for the next file."""
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
         """The top-level packages and modules of the project."""
@@ -117,6 +127,8 @@ class ProjectIndex:
         self._own_cuda.clear()
         self._text.forget()
         self._reexports.clear()
+        self._bound_in.clear()
+        self._targets.clear()
         self.remembered.clear()
 
     # --- modules ---
@@ -247,19 +259,40 @@ class ProjectIndex:
             relative = self.file_of(module)
             if relative is None:
                 return f"{module}.{name}"
-            source = self.load(relative)
-            if source is None:
+            bound = self._bound(relative)
+            if bound is None:
                 return None
-            target = source.name_target(name, source.scope)
-            if target is None and name not in source.scope.names:
-                through = (self._name_in(star, name, seen) for star in source.scope.star_imports if self.file_of(star))
+            target = self._target(relative, name, bound)
+            if target is None and name not in bound.names:
+                through = (self._name_in(star, name, seen) for star in bound.stars if self.file_of(star))
                 return next((found for found in through if found is not None), None)
-            if target is None or target == f"{source.module}.{name}":
+            if target is None or target == f"{module_name(relative)}.{name}":
                 return target
             module, _, name = target.rpartition(".")
             if not module:
                 return target
         return None
+
+    def _bound(self, relative: str) -> _Bound | None:
+        """What a file binds at its top; None where it cannot be parsed. Files are let go of again, this is kept."""
+        self.dependencies.add(relative)
+        if relative not in self._bound_in:
+            source = self._load(relative)
+            self._bound_in[relative] = (
+                None if source is None else _Bound(frozenset(source.scope.names), tuple(source.scope.star_imports))
+            )
+        return self._bound_in[relative]
+
+    def _target(self, relative: str, name: str, bound: _Bound) -> str | None:
+        """What a name stands for in a file, as far as that file alone tells."""
+        if name not in bound.names:
+            # Bound nowhere, so it comes with one of the star imports.
+            return "torch" if name == "torch" and bound.stars else None
+        key = (relative, name)
+        if key not in self._targets:
+            source = self._load(relative)
+            self._targets[key] = None if source is None else source.name_target(name, source.scope)
+        return self._targets[key]
 
     # --- classes with a `cuda` of their own ---
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 class Kind(Enum):
     """What sort of thing a value is."""
 
+    __hash__ = object.__hash__  # that of Enum is written in Python, and sets of values ask for it all the time
+
     UNKNOWN = "unknown"
     """Anything: what ``torch.load``, a configuration or a parameter that nothing is known of gives."""
     NONE = "None"

@@ -6,7 +6,6 @@ import ast
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from npuify.language import phrase
 from npuify.words import words_of
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def defaults_of(name: str, project: ProjectIndex, reader: str = "") -> list[Know
 
 def _declared_in(relative: str, project: ProjectIndex) -> _Declared | None:
     """What a file says of options; None where it cannot be read. It is looked at once for all of them."""
-    key = phrase("options declared in {relative}", relative=relative)
+    key = ("options declared", relative)
     if key not in project.remembered:
         source = project.load(relative)
         project.remembered[key] = None if source is None else _of_source(source)
@@ -123,7 +122,7 @@ def _set_in(relative: str, name: str, project: ProjectIndex) -> list[Known | Non
 
     ``if "fast" not in args: args.fast = False`` says what the parser says.
     """
-    key = phrase("what {relative} sets {name} to", relative=relative, name=name)
+    key = ("set to", relative, name)
     if key not in project.remembered:
         source = project.load(relative)
         nodes: list[ast.AST] = []

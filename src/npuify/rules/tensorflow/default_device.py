@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.analysis.project import module_name
 from npuify.model import Evidence, Safety, Severity
@@ -23,6 +23,7 @@ from npuify.rules.tensorflow.names import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.analysis.project import ProjectIndex
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
@@ -88,16 +89,15 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """
     if file.contains(b"npu_device") or file.contains(b"npu_bridge") or not is_program(node):
         return
-    if is_test_file(file) or not _computes(node, file):
+    if is_test_file(file) or hides_all_gpus(file):
         return
-    if hides_all_gpus(file):
-        return
+    # Whether the program computes is asked last: for that the modules that it imports are read.
     line = line_of(file)
     if line not in ("2", "") or (line == "" and not file.contains(b"tensorflow")):
         return
     if line == "":
         training = next((item for item in ast.walk(node) if trains(item)), None)
-        if training is not None:
+        if training is not None and _computes(node, file):
             yield file.report(
                 training,
                 "this program is for TensorFlow 1.15 or 2.6.5, one cannot tell; until it is moved it runs on the CPU",
@@ -109,7 +109,7 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
         return
     edit = _edit(node, file)
     if edit is None:
-        if any(_imports_tensorflow(item) for item in ast.walk(node)):
+        if any(_imports_tensorflow(item) for item in ast.walk(node)) and _computes(node, file):
             yield file.report(
                 (0, 0),
                 "the program has no import of TensorFlow at its top behind which the NPU could be opened",
@@ -117,6 +117,8 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
                 subject="npu_device",
                 advice="call npu_device.open().as_default() before anything of TensorFlow is used",
             )
+        return
+    if not _computes(node, file):
         return
     yield file.report(
         (edit.start, edit.start),
@@ -141,35 +143,55 @@ def _computes(tree: ast.Module, file: PythonFile) -> bool:
     return _PREPARES.search(file.source.relative) is None and _imports_a_model(file)
 
 
+class _Module(NamedTuple):
+    """What a module of the project shows by its text."""
+
+    trains: bool
+    """Whether it trains or runs a model."""
+    imports: tuple[str, ...]
+    """The project's files that it imports."""
+
+
 def _imports_a_model(file: PythonFile) -> bool:
     """Whether one of the project's modules that a program imports trains or runs a model."""
-    project = file.project
-    waiting, seen = _imported(file.source.data, file.source.relative, file), {file.source.relative}
+    project, relative = file.project, file.source.relative
+    waiting, seen = [*_imported(file.source.data, relative, project)], {relative}
     while waiting and len(seen) < _MOST:
         relative = waiting.pop()
         if relative in seen:
             continue
         seen.add(relative)
         project.dependencies.add(relative)
-        try:
-            raw = (project.root / relative).read_bytes()
-        except OSError:
-            continue
-        if _TRAINS.search(raw) and (b"tensorflow" in raw or b"keras" in raw):
+        module = _module(relative, project)
+        if module.trains:
             return True
-        waiting += _imported(raw, relative, file)
+        waiting += module.imports
     return False
 
 
-def _imported(raw: bytes, relative: str, file: PythonFile) -> list[str]:
+def _module(relative: str, project: ProjectIndex) -> _Module:
+    """A module, read once for all programs; one that cannot be read shows nothing."""
+    key = ("trains a model", relative)
+    if key not in project.remembered:
+        try:
+            raw = (project.root / relative).read_bytes()
+        except OSError:
+            raw = b""
+        trains_model = (b"tensorflow" in raw or b"keras" in raw) and _TRAINS.search(raw) is not None
+        project.remembered[key] = _Module(trains_model, _imported(raw, relative, project))
+    known: _Module = project.remembered[key]
+    return known
+
+
+def _imported(raw: bytes, relative: str, project: ProjectIndex) -> tuple[str, ...]:
     found = imports_of(raw)
     package = module_name(relative).split(".")
-    names = set(found.absolute)
+    names = dict.fromkeys(found.absolute)
     for name in found.relative:
         dots = len(name) - len(name.lstrip("."))
-        names.add(".".join([*package[: len(package) - dots], *filter(None, name.lstrip(".").split("."))]))
-    files = (file.project.file_of(name) or file.project.file_of(name.rpartition(".")[0]) for name in names)
-    return [one for one in files if one is not None]
+        names[".".join([*package[: len(package) - dots], *filter(None, name.lstrip(".").split("."))])] = None
+    files = (project.file_of(name) or project.file_of(name.rpartition(".")[0]) for name in names)
+    return tuple(one for one in files if one is not None)
 
 
 def _imports_tensorflow(item: ast.AST) -> bool:
