@@ -274,6 +274,9 @@ class ScanResult(msgspec.Struct, frozen=True):
     """Which findings and errors are left out on purpose, in a sentence; empty where these are all."""
     tensorflow: str = ""
     """The TensorFlow adapter aimed at, and why, for people; empty where the project has no TensorFlow."""
+    tensorflow_line: str = ""
+    """The line of TensorFlow, ``1`` or ``2``: as it is asked for, else that of most files; empty where that is open, or
+    the project has no TensorFlow."""
     language: str = ENGLISH
     """That of all text for people, a name in :data:`npuify.language.LANGUAGES`."""
 

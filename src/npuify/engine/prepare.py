@@ -166,6 +166,7 @@ class PreparedScan(NamedTuple):
             programs=tuple(programs),
             style=self.plan.style,
             tensorflow=self.tensorflow.title if _on_tensorflow(self.survey) else "",
+            tensorflow_line=self.tensorflow.line or self.project.tensorflow_marks.line,
             language=spoken(),
         )
 

@@ -23,6 +23,8 @@ _SCRIPTS: Final = Path(__file__).resolve().parent / "scripts"
 
 def scripts(guide: Guide) -> dict[str, bytes]:
     """The scripts by path."""
+    if guide.stack.is_for_tensorflow:
+        return _scripts_for_tensorflow(guide)
     release = guide.record.scan.release
     pythons = [[int(part) for part in python.split(".")] for python in release_info(release.torch_npu).pythons]
     with_torch = (f"torch=={release.torch}", *guide.packages.with_torch)
@@ -40,6 +42,34 @@ def scripts(guide: Guide) -> dict[str, bytes]:
         "scripts/environment.sh": environment_script(release).encode("utf-8"),
         "scripts/check_npu.py": (_SCRIPTS / "check_npu.py").read_bytes(),
     }
+
+
+_CHECKS: Final = {"1": "check_npu_tensorflow_1.py", "2": "check_npu_tensorflow_2.py"}
+
+
+def _scripts_for_tensorflow(guide: Guide) -> dict[str, bytes]:
+    adapter = guide.stack.adapter
+    environment = environment_script(guide.record.scan.release, tensorflow=True).encode("utf-8")
+    if adapter is None:
+        undecided = (_SCRIPTS / "install_undecided.sh").read_bytes()
+        return {"scripts/install.sh": undecided, "scripts/environment.sh": environment}
+    install = filled(
+        (_SCRIPTS / "install_tensorflow.sh").read_text(encoding="utf-8"),
+        package=adapter.package,
+        python=adapter.python.replace("|", " or "),
+        pythons=str([[_release_of(part) for part in bounds.split(",")] for bounds in adapter.python.split("|")]),
+        packages=" ".join(shlex.quote(one) for one in (adapter.tensorflow, *adapter.also)),
+        builds=_builds(guide),
+    )
+    return {
+        "scripts/install.sh": install.encode("utf-8"),
+        "scripts/environment.sh": environment,
+        "scripts/check_npu.py": (_SCRIPTS / _CHECKS[adapter.line]).read_bytes(),
+    }
+
+
+def _release_of(bound: str) -> list[int]:
+    return [int(part) for part in bound.lstrip("<>=").split(".")]
 
 
 def _builds(guide: Guide) -> str:
@@ -69,6 +99,8 @@ def references(guide: Guide, say: Texts) -> dict[str, bytes]:
 def _requirements(guide: Guide) -> str:
     release = guide.record.scan.release
     lines = [f"# For torch {release.torch} and torch_npu {release.torch_npu}, which are installed first."]
+    if guide.stack.is_for_tensorflow:
+        lines = [f"# For {guide.stack.name} and its TensorFlow, which are installed first."]
     lines += ["# Imported by CANN's compiler of operators:"]
     own = {wanted.name for wanted in guide.packages.install}
     lines += [package.name for package in cann_packages() if package.name not in own]
@@ -90,6 +122,9 @@ def _requirements(guide: Guide) -> str:
 
 
 def _constraints(guide: Guide) -> str:
+    if guide.stack.is_for_tensorflow:
+        adapter = guide.stack.adapter
+        return "\n".join([adapter.tensorflow, *adapter.also, ""]) if adapter is not None else ""
     release = guide.record.scan.release
     # A pin without a local version also admits the builds for the CPU.
     pinned = [one for one in guide.packages.with_torch if "==" in one]

@@ -14,6 +14,7 @@ from npuify.knowledge.hand_written import read_rows
 from npuify.language import phrase
 from npuify.model import Release, Severity
 from npuify.report.doctor import Status as DoctorStatus
+from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import counted
 from npuify.version import __version__
 
@@ -45,7 +46,21 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     title_zh: str
     how: str
     codes: tuple[str, ...] = ()
+    codes_tensorflow: tuple[str, ...] | None = None
+    title_tensorflow: str = ""
+    title_tensorflow_zh: str = ""
+    how_tensorflow: str = ""
     subjects: tuple[str, ...] = ()
+
+    def as_for_tensorflow(self) -> Point:
+        """The point as it stands in the checklist of a project on TensorFlow."""
+        return msgspec.structs.replace(
+            self,
+            codes=self.codes if self.codes_tensorflow is None else self.codes_tensorflow,
+            title=self.title_tensorflow or self.title,
+            title_zh=self.title_tensorflow_zh or self.title_zh,
+            how=self.how_tensorflow or self.how,
+        )
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +88,20 @@ class Checklist(msgspec.Struct, frozen=True, kw_only=True):
     project: str
     release: Release
     points: tuple[Judged, ...]
+    tensorflow: str = ""
+    """The TensorFlow adapter aimed at, and why, in place of the release; empty for a project on PyTorch."""
+
+    @property
+    def target(self) -> str:
+        """What is aimed at, in words."""
+        if self.tensorflow:
+            return self.tensorflow.rstrip(".")
+        return phrase(
+            "torch_npu {torch_npu} (torch {torch}, CANN {value})",
+            torch_npu=self.release.torch_npu,
+            torch=self.release.torch,
+            value=self.release.cann or "unknown",
+        )
 
     def count(self, state: State) -> int:
         """How many points are in this state."""
@@ -92,11 +121,15 @@ def points() -> tuple[Point, ...]:
 
 def checklist(record: Record) -> Checklist:
     """The state of every point for one project."""
+    for_tensorflow = is_for_tensorflow(record.scan)
+    asked = tuple(one.as_for_tensorflow() for one in points()) if for_tensorflow else points()
     return Checklist(
         tool=__version__,
         project=record.name,
         release=record.scan.release,
-        points=tuple(_judged(point, record) for point in points()),
+        tensorflow=record.scan.tensorflow if for_tensorflow else "",
+        # What is asked of torch only has no codes on TensorFlow.
+        points=tuple(_judged(point, record) for point in asked if point.codes or point.judge != "code"),
     )
 
 
@@ -167,7 +200,36 @@ def _doctor(point: Point, record: Record) -> _Verdict:
     return _Verdict("failed" if failed else "open", f"{machine}: {first}{more}", record.doctor_file, where)
 
 
+def _set_of_tensorflow(record: Record) -> _Verdict:
+    asked = phrase("target {asked}", asked=record.scan.tensorflow.rstrip("."))
+    wrong = [one for one in record.scan.findings if one.code == "NPU920" and one.severity is not Severity.INFO]
+    if wrong:
+        return _Verdict("open", f"{asked}; {wrong[0].file}:{wrong[0].start.line}: {wrong[0].message}")
+    if record.doctor is None:
+        return _Verdict("not done", phrase("{asked}; not checked whether a machine has this set", asked=asked))
+    made = [one for one in record.doctor.checks if one.name in _CHECKS_OF_TENSORFLOW]
+    if not made or all(one.status is DoctorStatus.SKIPPED for one in made):
+        return _Verdict(
+            "open", phrase("the machine's Python has no TensorFlow: {asked}", asked=asked), record.doctor_file
+        )
+    faults = [
+        one
+        for one in record.doctor.results
+        if one.check in _CHECKS_OF_TENSORFLOW and one.status in (DoctorStatus.ERROR, DoctorStatus.WARNING)
+    ]
+    if faults:
+        return _Verdict("open", f"{faults[0].message}; {asked}", record.doctor_file)
+    return _Verdict(
+        "done", phrase("TensorFlow, its adapter and Python match; {asked}", asked=asked), record.doctor_file
+    )
+
+
+_CHECKS_OF_TENSORFLOW: Final = ("tensorflow.adapter", "tensorflow.set")
+
+
 def _versions(point: Point, record: Record) -> _Verdict:
+    if is_for_tensorflow(record.scan):
+        return _set_of_tensorflow(record)
     release = record.scan.release
     asked = phrase(
         "torch_npu {torch_npu}, torch {torch}, CANN {value} ({reason})",

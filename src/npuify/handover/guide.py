@@ -11,6 +11,7 @@ from npuify.handover.checklist import checklist
 from npuify.handover.origin import Origin, origin
 from npuify.handover.packages import Packages, packages
 from npuify.handover.patch import Patch, between, of_text
+from npuify.handover.stack import Stack, stack_of
 from npuify.handover.starts import Start, starts
 from npuify.model import Safety
 from npuify.rewrite.plan import plan
@@ -29,6 +30,7 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     record: Record
     checklist: Checklist
+    stack: Stack
     packages: Packages
     starts: tuple[Start, ...]
     patch: Patch | None
@@ -39,6 +41,11 @@ class Guide(msgspec.Struct, frozen=True, kw_only=True):
     by_hand: tuple[str, ...]
     """Files that are not as the migration would leave them: a person, or another tool, has changed them."""
 
+    @property
+    def has_check(self) -> bool:
+        """Whether it is known what a program that tries an NPU has to import."""
+        return not self.stack.is_for_tensorflow or self.stack.adapter is not None
+
 
 def gathered(record: Record, name: str, commands: Sequence[str]) -> Guide:
     """The guide of a project, under this name."""
@@ -48,11 +55,13 @@ def gathered(record: Record, name: str, commands: Sequence[str]) -> Guide:
         patch = between(record.source, record.root) if record.source is not None else None
     before = record.source if record.migration is not None and record.source is not None else record.root
     unsafe, by_hand = _made_how(record, patch)
+    stack = stack_of(record.scan)
     return Guide(
         name=name,
         record=record,
         checklist=checklist(record),
-        packages=packages(record.root, record.scan.release),
+        stack=stack,
+        packages=packages(record.root, record.scan.release, for_tensorflow=stack.is_for_tensorflow),
         starts=starts(record.root, record.options, record.scan.survey, commands),
         patch=patch,
         origin=origin(before),

@@ -13,15 +13,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _COVERED: Final = {"torch", "torch_npu", "__future__"}
+_COVERED_BY_TENSORFLOW: Final = {
+    *("tensorflow", "tensorboard", "tensorflow_estimator", "keras", "numpy", "google", "absl"),
+    *("npu_bridge", "npu_device", "hccl", "__future__"),
+}
+"""With TensorFlow come also packages that it requires."""
 _MOST_FILES: Final = 400
 """Files that are read: those nearest the root. A project with more says what it needs."""
 
 
-def imported(project: Path) -> tuple[str, ...]:
-    """Top-level modules by name, without those of Python, of torch, and of the project itself.
+def imported(project: Path, *, for_tensorflow: bool = False) -> tuple[str, ...]:
+    """Top-level modules by name, without those of Python, of the project itself, and of torch, or of TensorFlow.
 
     An import inside ``try`` is optional, and is not among them. Nothing is imported.
     """
+    covered = _COVERED_BY_TENSORFLOW if for_tensorflow else _COVERED
     files = [file for file in find_files([project], kinds={"python"}, errors=[])]
     files.sort(key=lambda file: (file.relative.count("/"), file.relative))
     own = {part.removesuffix(".py") for file in files for part in file.relative.split("/")}
@@ -33,7 +39,7 @@ def imported(project: Path) -> tuple[str, ...]:
             # The scan reports it.
             continue
         found.update(_modules(tree))
-    return tuple(sorted(found - own - _COVERED - set(sys.stdlib_module_names)))
+    return tuple(sorted(found - own - covered - set(sys.stdlib_module_names)))
 
 
 def _modules(node: ast.AST) -> Iterator[str]:

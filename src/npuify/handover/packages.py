@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from npuify.source.requirements import Entry
 
 _THE_SET: Final = {"torch", "torch-npu"}
+_THE_SET_OF_TENSORFLOW: Final = {
+    *("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "intel-tensorflow", "npu-bridge", "npu-device"),
+    # What TensorFlow asks for in its own version.
+    *("tensorboard", "tensorflow-estimator", "keras"),
+}
 _COMPANIONS: Final = {"torchvision", "torchaudio"}
 _CUDA_PARTS: Final = ("nvidia-", "cuda-", "triton", "pytorch-cuda", "cudatoolkit", "cupy-cuda")
 _NOT_PIP: Final = {"python", "pip", "setuptools", "wheel", "pytorch", "cpuonly"}
@@ -60,8 +65,13 @@ class Packages(msgspec.Struct, frozen=True, kw_only=True):
     """Modules that it imports, where it says nowhere what it needs. A package may be called otherwise."""
 
 
-def packages(project: Path, release: Release) -> Packages:
-    """The requirements of the project at ``project``, which is read as it is: migrated or not."""
+def packages(project: Path, release: Release, *, for_tensorflow: bool = False) -> Packages:
+    """The requirements of the project at ``project``, which is read as it is: migrated or not.
+
+    Args:
+        for_tensorflow: TensorFlow and its adapter are installed by themselves, and not torch and torch_npu.
+    """
+    the_set = _THE_SET_OF_TENSORFLOW if for_tensorflow else _THE_SET
     files = find_files([project], errors=[])
     install: dict[str, Wanted] = {}
     build: dict[str, Wanted] = {}
@@ -74,7 +84,7 @@ def packages(project: Path, release: Release) -> Packages:
         for wanted in _in_file(file.path, file.relative, str(format_name)):
             if wanted.name in _COMPANIONS:
                 asked.add(wanted.name)
-            elif wanted.name not in _THE_SET:
+            elif wanted.name not in the_set:
                 fact = dependency(wanted.name, release.torch_npu)
                 wanted = msgspec.structs.replace(wanted, fact=fact)
                 _place(wanted, install, build, drop)
@@ -83,20 +93,21 @@ def packages(project: Path, release: Release) -> Packages:
         for wanted in _in_pages(project):
             if wanted.name in _COMPANIONS:
                 asked.add(wanted.name)
-            elif wanted.name not in _THE_SET:
+            elif wanted.name not in the_set:
                 wanted = msgspec.structs.replace(wanted, fact=dependency(wanted.name, release.torch_npu))
                 _place(wanted, install, build, drop)
     told = {name.replace("-", "_") for name in (*install, *build, *drop, *asked)}
     belongs = companions(release.torch)
     versions = {"torchvision": belongs.torchvision, "torchaudio": belongs.torchaudio} if belongs else {}
     names = {file.relative for file in files}
+    unnamed = imported(project, for_tensorflow=for_tensorflow) if says_nothing else ()
     return Packages(
         install=tuple(install.values()),
         build=tuple(build.values()),
         drop=tuple(drop.values()),
         with_torch=tuple(f"{name}=={versions[name]}" if versions.get(name) else name for name in sorted(asked)),
         itself=bool(names & {"setup.py", "setup.cfg"}) or _has_build_system(project / "pyproject.toml"),
-        unnamed=tuple(name for name in imported(project) if name.lower() not in told) if says_nothing else (),
+        unnamed=tuple(one for one in unnamed if one.lower() not in told),
     )
 
 

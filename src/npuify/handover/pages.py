@@ -73,16 +73,8 @@ def basis(point: Judged) -> str:
 
 
 def _text(made: Checklist) -> str:
-    release = made.release
     lines = [phrase("Migration of {project}: {in_short}.", project=made.project, in_short=in_short(made))]
-    lines.append(
-        phrase(
-            "Target: torch_npu {torch_npu} (torch {torch}, CANN {value}).",
-            torch_npu=release.torch_npu,
-            torch=release.torch,
-            value=release.cann or "unknown",
-        )
-    )
+    lines.append(phrase("Target: {target}.", target=made.target))
     for group, points in groupby(made.points, key=lambda point: point.group):
         lines += ["", GROUPS[group]]
         for point in points:
@@ -95,17 +87,8 @@ def _text(made: Checklist) -> str:
 
 def markdown(made: Checklist) -> str:
     """Boxes to tick: what is done is ticked."""
-    release = made.release
     lines = [f"# Migration of {_plain(made.project)}", "", f"{in_short(made).capitalize()}.", ""]
-    lines += [
-        phrase(
-            "Target: torch_npu {torch_npu}, torch {torch}, CANN {value}.",
-            torch_npu=release.torch_npu,
-            torch=release.torch,
-            value=release.cann or "unknown",
-        ),
-        "",
-    ]
+    lines += [phrase("Target: {target}.", target=_plain(made.target)), ""]
     for group, points in groupby(made.points, key=lambda point: point.group):
         lines += [f"## {GROUPS[group]}", ""]
         for point in points:
@@ -135,17 +118,10 @@ def _html(made: Checklist) -> str:
     for group, points in groupby(made.points, key=lambda point: point.group):
         rows = "".join(_row(point) for point in points)
         body.append(f"<h2>{escaped(GROUPS[group])}</h2>\n<table>{rows}</table>")
-    release = made.release
-    aimed = phrase(
-        "torch_npu {torch_npu}, torch {torch}, CANN {value}",
-        torch_npu=release.torch_npu,
-        torch=release.torch,
-        value=release.cann or "unknown",
-    )
     return framed(
         phrase("npuify: migration of {project}", project=made.project),
         _STYLE,
-        f"""<p class="dim">npuify checklist {escaped(made.tool)} · target: {escaped(aimed)}</p>
+        f"""<p class="dim">npuify checklist {escaped(made.tool)} · target: {escaped(made.target)}</p>
 <h1>Migration of {escaped(made.project)}</h1>
 <p>{escaped(in_short(made))}</p>
 {"".join(body)}""",

@@ -43,10 +43,18 @@ def install(guide: Guide, say: Texts) -> Iterator[str]:
     """Step 2: the packages."""
     yield f"## 2. {say('install-title')}"
     yield ""
-    yield say("install-what")
+    adapter = guide.stack.adapter
+    if guide.stack.is_for_tensorflow:
+        yield say("install-what-tensorflow", python=adapter.python.replace("|", " | ") if adapter is not None else "?")
+    else:
+        yield say("install-what")
     yield ""
     yield "```bash install"
-    yield "python3 -m venv npu-venv"
+    if guide.stack.is_for_tensorflow:
+        # The oldest Python of all is the one that both lines take.
+        yield '"${TENSORFLOW_PYTHON:-python3.7}" -m venv npu-venv'
+    else:
+        yield "python3 -m venv npu-venv"
     yield ". npu-venv/bin/activate"
     yield 'bash "$SKILL_DIR/scripts/install.sh"'
     yield "```"
@@ -85,7 +93,9 @@ def environment(guide: Guide, say: Texts) -> Iterator[str]:
     yield "npu-smi info"
     yield "```"
     yield ""
-    yield say("environment-check")
+    if not guide.has_check:
+        return
+    yield say("environment-check-tensorflow" if guide.stack.is_for_tensorflow else "environment-check")
     yield ""
     yield "```bash"
     yield '$RUN python "$SKILL_DIR/scripts/check_npu.py"'
@@ -154,6 +164,9 @@ def _options(guide: Guide) -> str:
     """The options of ``npuify migrate`` that give the same edits."""
     scan = guide.record.scan
     style = f" --style {scan.style}" if scan.style != "npu" else ""
+    if guide.stack.is_for_tensorflow:
+        line = f"--tf-adapter {guide.stack.adapter.version.removesuffix('.0')}" if guide.stack.adapter else ""
+        return " ".join(filter(None, (line, style.strip(), "--unsafe" if guide.unsafe else "")))
     return phrase(
         "--torch-npu {torch_npu}{style}{value}",
         torch_npu=scan.release.torch_npu,
@@ -197,7 +210,11 @@ def start(guide: Guide, say: Texts) -> Iterator[str]:
     yield ""
     entry = _program(guide)
     yield "```text"
-    yield phrase("npuify launch {entry} --cards 8 --method torchrun -o launch", entry=entry)
+    if guide.stack.is_for_tensorflow:
+        line = _options(guide).removesuffix("--unsafe").strip()
+        yield " ".join(f'npuify distribute "$SOURCE" --entry {entry} -o many-cards --unsafe {line}'.split())
+    method = "tensorflow" if guide.stack.is_for_tensorflow else "torchrun"
+    yield f"npuify launch {entry} --cards 8 --method {method} -o launch"
     yield "```"
 
 
@@ -229,7 +246,8 @@ def verify(guide: Guide, say: Texts) -> Iterator[str]:
         seen = say(f"state {point.state}")
         if point.state in ("done", "failed", "open"):
             seen = f"{seen}: {cell(basis(point))}"
-        yield from row(title(point.id, point.title, say), code(command), say(f"expected {identifier}"), seen)
+        named = title(point.id, point.title, say, guide.stack)
+        yield from row(named, code(command), say(f"expected {identifier}"), seen)
     yield ""
     yield say("verify-reference")
 

@@ -14,7 +14,6 @@ from npuify.handover.marks import cell, code, prose
 from npuify.handover.pages import basis
 from npuify.handover.procedure import apply, begin, environment, install, start, verify
 from npuify.handover.rows import MOST_POINTS, row, title
-from npuify.knowledge.release.versions import release_info
 from npuify.language import phrase
 from npuify.model import Severity
 from npuify.report.doctor import Status as DoctorStatus
@@ -68,29 +67,31 @@ def _head(guide: Guide, say: Texts) -> Iterator[str]:
     yield "|---|---|---|"
     for point in guide.checklist.points:
         if point.group != "code" and point.state != "nothing to do":
-            yield from row(title(point.id, point.title, say), say(f"state {point.state}"), cell(basis(point)))
+            yield from row(
+                title(point.id, point.title, say, guide.stack), say(f"state {point.state}"), cell(basis(point))
+            )
     yield ""
     yield say("nothing-on-hardware")
 
 
 def _versions(guide: Guide, say: Texts) -> Iterator[str]:
-    release = guide.record.scan.release
-    info = release_info(release.torch_npu)
+    stack = guide.stack
     yield f"## {say('versions-title')}"
     yield ""
     yield say("versions-why")
     yield ""
     yield from row(say("package"), say("version"))
     yield "|---|---|"
-    yield from row("torch", f"`{release.torch}`")
-    yield from row("torch_npu", f"`{release.torch_npu}`")
-    for package in guide.packages.with_torch:
+    for package, version in stack.rows:
+        yield from row(prose(package), code(version) if version else say("unknown"))
+    for package in () if stack.is_for_tensorflow else guide.packages.with_torch:
         yield from row(package.partition("==")[0], f"`{package.partition('==')[2] or say('any')}`")
-    yield from row("CANN", f"`{release.cann}`" if release.cann else say("unknown"))
-    yield from row("Python", ", ".join(f"`{python}`" for python in info.pythons))
     yield ""
-    yield say("versions-chosen", reason=prose(release.reason))
-    yield say("versions-known", evidence=say(f"evidence {info.evidence.value}"), source=prose(info.source))
+    if stack.adapter is not None:
+        yield prose(stack.adapter.note)
+        yield ""
+    yield say("versions-chosen", reason=prose(stack.reason.rstrip(".")))
+    yield say("versions-known", evidence=say(f"evidence {stack.evidence.value}"), source=prose(stack.source))
 
 
 def _changes(guide: Guide, say: Texts) -> Iterator[str]:
@@ -187,5 +188,7 @@ def _more(guide: Guide, say: Texts) -> Iterator[str]:
         yield phrase("- [references/changes.patch](references/changes.patch): {say}", say=say("more-patch"))
     yield phrase("- [references/open-points.md](references/open-points.md): {say}", say=say("more-open"))
     yield phrase("- [references/requirements.txt](references/requirements.txt): {say}", say=say("more-requirements"))
-    yield "- [scripts/install.sh](scripts/install.sh), [scripts/environment.sh](scripts/environment.sh), "
-    yield phrase("  [scripts/check_npu.py](scripts/check_npu.py): {say}", say=say("more-scripts"))
+    names = ["scripts/install.sh", "scripts/environment.sh"]
+    if guide.has_check:
+        names.append("scripts/check_npu.py")
+    yield f"- {', '.join(f'[{name}]({name})' for name in names)}: {say('more-scripts')}"

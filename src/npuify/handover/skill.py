@@ -61,13 +61,21 @@ def _front_matter(guide: Guide, say: Texts) -> str:
     """YAML by hand: every value is a JSON string, which YAML reads alike, and none can end it early."""
     release = guide.record.scan.release
     project = _shown(guide.record.name)
-    description = say("description", project=project, torch_npu=release.torch_npu, cann=release.cann or "?")
+    metadata = {"generator": f"npuify {__version__}"}
+    if guide.stack.is_for_tensorflow:
+        description = say("description-tensorflow", project=project, adapter=guide.stack.name)
+        compatibility = say("compatibility-tensorflow", adapter=guide.stack.name)
+        if guide.stack.adapter is not None:
+            metadata |= {"tensorflow": guide.stack.adapter.version, "adapter": guide.stack.adapter.package}
+    else:
+        description = say("description", project=project, torch_npu=release.torch_npu, cann=release.cann or "?")
+        compatibility = say("compatibility", cann=release.cann or "?", torch_npu=release.torch_npu)
+        metadata |= {"torch-npu": release.torch_npu, "torch": release.torch}
     fields = {
         "name": guide.name,
         "description": description[:LONGEST_DESCRIPTION],
-        "compatibility": say("compatibility", cann=release.cann or "?", torch_npu=release.torch_npu),
+        "compatibility": compatibility,
     }
-    metadata = {"generator": f"npuify {__version__}", "torch-npu": release.torch_npu, "torch": release.torch}
     lines = ["---", *(f"{key}: {_quoted(value)}" for key, value in fields.items()), "metadata:"]
     lines += [f"  {key}: {_quoted(value)}" for key, value in metadata.items()]
     return "\n".join([*lines, "---", ""])

@@ -13,6 +13,7 @@ from npuify.port import decisions, running
 from npuify.port.decisions import Commands
 from npuify.port.model import VERSION, Decision, PortReport, Stage, State, Wishes
 from npuify.report import printable
+from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import counted
 from npuify.report.verdict import hours, judge
 
@@ -193,11 +194,12 @@ def _again(way: _Way) -> _Migrated:
 
 
 def _scanned(found: ScanResult, verdict: Verdict) -> Stage:
-    evidence = [
-        phrase(
-            "Target: torch_npu {torch_npu}: {reason}.", torch_npu=found.release.torch_npu, reason=found.release.reason
-        )
-    ]
+    target = phrase(
+        "Target: torch_npu {torch_npu}: {reason}.", torch_npu=found.release.torch_npu, reason=found.release.reason
+    )
+    if is_for_tensorflow(found):
+        target = phrase("Target: {target}.", target=found.tensorflow.rstrip("."))
+    evidence = [target]
     if found.survey.entry_points:
         evidence.append(
             phrase(

@@ -79,6 +79,12 @@ def foreign(scan: ScanResult) -> Foreign | None:
     )
 
 
+def is_for_tensorflow(scan: ScanResult) -> bool:
+    """Whether TensorFlow's adapter is what the project moves to, and not torch_npu."""
+    main = foreign(scan)
+    return bool(scan.tensorflow) and main is not None and main.name in ("tensorflow", "keras")
+
+
 def _only_data(framework: str, scan: ScanResult) -> int:
     """How many files use a framework for data only, as far as a finding says so: JAX's are told of in each file."""
     return len({one.file for one in scan.findings if one.subject == framework and one.code in _FOR_DATA})

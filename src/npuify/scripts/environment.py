@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from functools import cache
 from pathlib import Path
@@ -44,11 +45,13 @@ def environment_script(release: Release, *, nodes: int = 1, interface: str = "",
         if not row.holds(release.cann) or (tensorflow and "torch" in row.name.lower()):
             continue
         if row.when == "unset":
+            if tensorflow and "torch" in row.message:
+                continue
             left_out.append(f"# Not set: {row.name}. {row.message} [{row.evidence.value}]")
         elif row.when == "offered":
-            offered += [f"# {_fact(row)}", f"# {_export(row)}"]
+            offered += [f"# {_fact(row, tensorflow)}", f"# {_export(row)}"]
         elif row.when == "always" or nodes > 1:
-            lines += [f"# {_fact(row)}", _export(row)]
+            lines += [f"# {_fact(row, tensorflow)}", _export(row)]
     if interface:
         name = shlex.quote(interface)
         lines += ["# The host's network interface through which ranks find each other.", *_interface(name)]
@@ -80,8 +83,10 @@ def _interface(name: str) -> list[str]:
     ]
 
 
-def _fact(row: EnvironmentSetting) -> str:
-    return f"{row.message} [{row.evidence.value}]"
+def _fact(row: EnvironmentSetting, tensorflow: bool) -> str:
+    sentences = re.split(r"(?<=[.;]) ", row.message)
+    told = [one for one in sentences if not (tensorflow and re.search(r"torch|init_process_group", one))]
+    return f"{' '.join(told)} [{row.evidence.value}]"
 
 
 def _export(row: EnvironmentSetting) -> str:

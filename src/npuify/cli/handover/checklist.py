@@ -9,7 +9,7 @@ import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
 from npuify.cli.handover.record import DoctorOption, ProjectArgument, ResultsOption, record
-from npuify.cli.options import JobsOption, OutputOption, StyleOption, TorchNpuOption  # noqa: TC001 - typer reads them
+from npuify.cli.options import JobsOption, OutputOption, StyleOption, TfAdapterOption, TorchNpuOption  # noqa: TC001 - typer reads them
 
 
 class ChecklistFormat(str, Enum):
@@ -28,6 +28,7 @@ def checklist(
     doctor: DoctorOption = None,
     results: ResultsOption = None,
     torch_npu: TorchNpuOption = None,
+    tf_adapter: TfAdapterOption = None,
     style: StyleOption = None,
     jobs: JobsOption = None,
 ) -> int:
@@ -40,6 +41,10 @@ def checklist(
     from npuify.handover import checklist as made_from
     from npuify.handover.pages import render
 
-    made = made_from(record(project, doctor=doctor, results=results, torch_npu=torch_npu, style=style, jobs=jobs))
+    made = made_from(
+        record(
+            project, doctor=doctor, results=results, torch_npu=torch_npu, tf_adapter=tf_adapter, style=style, jobs=jobs
+        )
+    )
     put(render(made, format.value), output, exact=format is not ChecklistFormat.TEXT)
     return NOTHING_LEFT if made.complete else FINDINGS_REMAIN

@@ -32,6 +32,7 @@ def record(
     doctor: Path | None,
     results: list[Path] | None,
     torch_npu: str | None,
+    tf_adapter: str | None,
     style: str | None,
     unsafe: bool | None = None,
     jobs: int | None,
@@ -40,5 +41,5 @@ def record(
     from npuify.cli.options import settings
     from npuify.handover import read_record
 
-    options = settings([project], torch_npu=torch_npu, unsafe=unsafe, style=style, jobs=jobs)
+    options = settings([project], torch_npu=torch_npu, tf_adapter=tf_adapter, unsafe=unsafe, style=style, jobs=jobs)
     return read_record(project, options, source=source, doctor=doctor, results=results or ())

@@ -10,7 +10,7 @@ import typer
 
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
 from npuify.cli.handover.record import DoctorOption, ResultsOption, SourceOption, record
-from npuify.cli.options import JobsOption, StyleOption, TorchNpuOption, UnsafeOption  # noqa: TC001 - typer reads them
+from npuify.cli.options import JobsOption, StyleOption, TfAdapterOption, TorchNpuOption, UnsafeOption  # noqa: TC001 - typer reads them
 from npuify.language import commas, phrase
 
 
@@ -46,6 +46,7 @@ def skill(
     doctor: DoctorOption = None,
     results: ResultsOption = None,
     torch_npu: TorchNpuOption = None,
+    tf_adapter: TfAdapterOption = None,
     style: StyleOption = None,
     unsafe: UnsafeOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing skill.")] = False,
@@ -76,6 +77,7 @@ def skill(
         doctor=doctor,
         results=results,
         torch_npu=torch_npu,
+        tf_adapter=tf_adapter,
         style=style,
         unsafe=unsafe,
         jobs=jobs,

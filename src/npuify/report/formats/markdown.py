@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from npuify.language import phrase
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult
 from npuify.report.ledger import in_words, ledger_of
+from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import counted, in_order, summarise
 from npuify.report.verdict import by_status, hours, judge, status
 from npuify.visible import in_one_line
@@ -52,7 +53,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
     yield from _by_code(summary, result.findings, migrated=False)
     yield from _checklist(result.findings, nothing=phrase("No work was found."), migrated=False)
     yield from _errors(result.errors)
-    yield from _limits(result.findings, migrated=False)
+    yield from _limits(result.findings, migrated=False, for_tensorflow=is_for_tensorflow(result))
 
 
 def _migration(result: MigrationResult) -> Iterator[str]:
@@ -85,7 +86,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
         yield from _by_code(summary, result.left, migrated=True)
     yield from _checklist(result.left, nothing=phrase("Nothing that npuify knows of."), migrated=True)
     yield from _errors(scan.errors)
-    yield from _limits(result.left, migrated=True)
+    yield from _limits(result.left, migrated=True, for_tensorflow=is_for_tensorflow(result.scan))
 
 
 def _numbers(*rows: tuple[str, str]) -> Iterator[str]:
@@ -117,6 +118,9 @@ def _severities(summary: Summary, before: str = "") -> tuple[tuple[str, str], ..
 def _release(scan: ScanResult) -> Iterator[str]:
     release = scan.release
     yield from (phrase("## Target release"), "")
+    if is_for_tensorflow(scan):
+        yield from (f"{_text(scan.tensorflow.rstrip(chr(46)))}.", "")
+        return
     cann = f" and CANN {_text(release.cann)}" if release.cann else ""
     yield phrase(
         "**torch_npu {text}**, with torch {text2}{cann}.",
@@ -350,18 +354,22 @@ def _errors(errors: Sequence[FileError]) -> Iterator[str]:
     yield ""
 
 
-def _limits(findings: Sequence[Finding], *, migrated: bool) -> Iterator[str]:
+def _limits(findings: Sequence[Finding], *, migrated: bool, for_tensorflow: bool) -> Iterator[str]:
     yield from (phrase("## What this report does not cover"), "")
     if migrated:
         yield phrase("- Nothing was run: neither the original nor the migrated program, and nothing on an Ascend NPU.")
     else:
         yield phrase("- Nothing was run, and nothing on an Ascend NPU.")
-    yield (
-        phrase(
+    if for_tensorflow:
+        yield phrase(
+            "- It is based on facts about the TensorFlow adapter, read from its sources and its documentation. "
+            "Results, speed and memory must be compared on the machine."
+        )
+    else:
+        yield phrase(
             "- It is based on facts about the torch_npu release named above, read from the released package and "
             "from documentation. Results, speed and memory must be compared on the machine."
         )
-    )
     kinds = Counter(finding.evidence.value for finding in findings)
     if kinds:
         listed = ", ".join(f"{kind.value} {kinds[kind.value]}" for kind in Evidence if kinds[kind.value])

@@ -9,7 +9,7 @@ from npuify.language import commas, mark, padded, phrase, plural, semicolons
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
 from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
 from npuify.report.places import Places
-from npuify.report.scope import is_aside
+from npuify.report.scope import is_aside, is_for_tensorflow
 from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
 from npuify.report.verdict import Level, by_status, hours, judge
 from npuify.visible import file_name, in_one_line
@@ -241,7 +241,7 @@ def _unread(errors: Sequence[FileError]) -> Iterator[Line]:
 
 
 def _aim(scan: ScanResult) -> Line:
-    if scan.tensorflow and not any(one.name == "torch" for one in scan.survey.frameworks):
+    if is_for_tensorflow(scan):
         return [(phrase("Target: {target}.", target=scan.tensorflow).replace("..", "."), "")]
     release = scan.release
     style = phrase(" in the style {style}", style=scan.style) if scan.style != "npu" else ""

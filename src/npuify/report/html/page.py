@@ -19,6 +19,7 @@ from npuify.report.html.charts import Bar, proportions, ranges, stacked
 from npuify.report.html.code import Code
 from npuify.report.html.left_alone import left_alone
 from npuify.report.html.rows import STATUSES, diffs, rows
+from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import counted, in_order
 from npuify.report.verdict import Level, hours, judge
 from npuify.version import __version__
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from npuify.model import FileError, Release, Survey
+    from npuify.model import FileError, Survey
     from npuify.report.effort import Estimate
     from npuify.report.verdict import Blocker, Place, Verdict
 
@@ -50,7 +51,7 @@ def render(result: ScanResult | MigrationResult) -> str:
         _blockers(verdict),
         _programs(verdict),
         _charts(table, verdict),
-        _aim(scan.release, table),
+        _aim(scan, table),
         _survey(verdict.survey),
         _table(table),
         _changes(changes, code),
@@ -238,7 +239,8 @@ def _legend() -> str:
     return f'<p class="legend">{"".join(items)}</p>'
 
 
-def _aim(release: Release, table: Sequence[Mapping[str, Any]]) -> str:
+def _aim(scan: ScanResult, table: Sequence[Mapping[str, Any]]) -> str:
+    release = scan.release
     cann = f"<dt>CANN</dt><dd>{escaped(release.cann)}</dd>" if release.cann else ""
     kinds = Counter(str(row["evidence"]) for row in table)
     known = "".join(
@@ -247,10 +249,14 @@ def _aim(release: Release, table: Sequence[Mapping[str, Any]]) -> str:
         if kinds[kind.value]
     )
     evidence = f"<table><tbody>{known}</tbody></table>" if known else "<p>No finding is based on a fact.</p>"
+    target = (
+        f"<dl><dt>torch_npu</dt><dd>{escaped(release.torch_npu)}</dd><dt>torch</dt><dd>{escaped(release.torch)}</dd>{cann}"
+        f'</dl><p class="dim">{_prose(release.reason)}</p>'
+    )
+    if is_for_tensorflow(scan):
+        target = f"<p>{_prose(scan.tensorflow)}</p>"
     return (
-        '<section class="cards"><div class="card"><h2>Target release</h2><dl>'
-        f"<dt>torch_npu</dt><dd>{escaped(release.torch_npu)}</dd><dt>torch</dt><dd>{escaped(release.torch)}</dd>{cann}"
-        f'</dl><p class="dim">{_prose(release.reason)}</p></div>'
+        f'<section class="cards"><div class="card"><h2>Target release</h2>{target}</div>'
         f'<div class="card"><h2>Evidence for the facts</h2>{evidence}</div></section>'
     )
 
