@@ -23,12 +23,12 @@ from npuify.doctor.examine import check_environment, judge
 from npuify.doctor.facts import Facts, gather
 from npuify.doctor.fixes import fix_script
 from npuify.doctor.page import render_html
-from npuify.doctor.project import judge_project
+from npuify.doctor.project import judge_project, scanned_for
 from npuify.doctor.sets import judge_set, nearest_set
 from npuify.doctor.smoke import PROGRAMS, run_limited, run_smoke
 from npuify.doctor.text import json_schema, render_json, render_text
 from npuify.model import NpuifyError
-from npuify.report.doctor import VERSION, Report, Status
+from npuify.report.doctor import VERSION, Report, Result, Status
 from tests.hanging import Hanging
 
 from .machines import BROKEN, HEALTHY, load
@@ -179,19 +179,32 @@ def test_the_cann_that_would_fit_is_named() -> None:
     assert problem is not None and "/usr/local/Ascend/cann-9.0.0" in problem.message
 
 
+def judged(machine: str, project: Path) -> tuple[Result, ...]:
+    found = facts(machine)
+    return judge_project(found, project, scanned_for(found, project))
+
+
 def test_a_project_that_the_chip_cannot_run(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\nx = torch.zeros(2, dtype=torch.bfloat16).cuda()\n")
     (tmp_path / "requirements.txt").write_text("torch==2.6.0\n")
-    found = {one.check: one for one in judge_project(facts("310p_x86"), tmp_path)}
+    found = {one.check: one for one in judged("310p_x86", tmp_path)}
     assert found["project.bfloat16"].status is Status.ERROR and "train.py:2" in found["project.bfloat16"].message
     assert "requirements.txt:1" in found["project.requirements"].message
-    a2 = {one.check for one in judge_project(facts("a2"), tmp_path)}
+    a2 = {one.check for one in judged("a2", tmp_path)}
     assert "project.bfloat16" not in a2
 
 
 def test_a_project_that_is_ready(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\nimport torch_npu\nx = torch.zeros(2).npu()\n")
-    assert judge_project(facts("a2"), tmp_path) == ()
+    assert judged("a2", tmp_path) == ()
+
+
+def test_a_project_on_tensorflow_is_not_told_to_install_torch(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import tensorflow as tf\n\nwith tf.Session() as sess:\n    sess.run(x)\n")
+    report = check_environment(project=tmp_path, python=sys.executable, smoke=False)
+    told = {one.check: one for one in report.results}
+    assert "python.torch" not in told
+    assert "tensorflow-cpu==1.15.0" in told["tensorflow.adapter"].message
 
 
 def fake_python(folder: Path, body: str) -> str:

@@ -7,6 +7,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 from npuify.report.doctor import ORDER, CardLine, Check, Machine, Report, Result, Status, worst_of
@@ -60,11 +62,17 @@ def check_environment(
     recorder = Recorder(machine)
     live = captured is None and root is None
     facts = gather(recorder, python, live=live, files_only=root is not None and not environment)
-    results, checks = judge(facts)
+    scanned = None
     if project is not None:
+        from .project import scanned_for, tensorflow_line
+
+        scanned = scanned_for(facts, project)
+        facts = msgspec.structs.replace(facts, tensorflow=tensorflow_line(scanned))
+    results, checks = judge(facts)
+    if project is not None and scanned is not None:
         from .project import judge_project
 
-        more = judge_project(facts, project)
+        more = judge_project(facts, project, scanned)
         results += more
         checks += _outcomes(("project.requirements", "project.vllm", "project.bfloat16", "project.findings"), more)
     if live and smoke and facts.smi.cards and worst_of(results) is not Status.ERROR:

@@ -37,6 +37,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the shell is set up for several machines."""
     files_only: bool = False
     """Whether nothing but files is known of the machine: no shell, and no commands."""
+    tensorflow: str = ""
+    """Of a project on TensorFlow: its line, ``1`` or ``2``, or ``either`` where that is open; else empty."""
 
 
 CONTAINER_NEEDS = ("/usr/local/dcmi", "/usr/local/bin/npu-smi", "/usr/local/sbin/npu-smi", "/etc/ascend_install.info")

@@ -18,6 +18,8 @@ from .sets import base_version
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from npuify.model import ScanResult
+
     from .facts import Facts
 
 _BFLOAT16: Final = re.compile(
@@ -28,13 +30,34 @@ _KINDS: Final = ("python", "notebook", "shell", "yaml", "json", "toml")
 _LARGEST: Final = 2 << 20
 
 
-def judge_project(facts: Facts, project: Path) -> tuple[Result, ...]:
+def scanned_for(facts: Facts, project: Path) -> ScanResult:
+    """The project as a scan for the machine's torch_npu sees it."""
+    from npuify.engine.scan import scan
+    from npuify.knowledge.release.versions import choose_release
+    from npuify.options import Options
+
+    torch_npu = base_version(facts.python.packages.get("torch-npu", ""))
+    try:
+        release: str | None = choose_release(torch_npu, None).torch_npu if torch_npu else None
+    except NpuifyError:
+        release = None
+    return scan([project], Options(torch_npu=release, jobs=1))
+
+
+def tensorflow_line(scanned: ScanResult) -> str:
+    """What a project asks of TensorFlow, as :class:`npuify.doctor.facts.Facts` keeps it."""
+    from npuify.report.scope import is_for_tensorflow
+
+    return (scanned.tensorflow_line or "either") if is_for_tensorflow(scanned) else ""
+
+
+def judge_project(facts: Facts, project: Path, scanned: ScanResult) -> tuple[Result, ...]:
     """What stands between this machine and ``project``; the project's code is read, never run."""
     results: list[Result] = []
     results += _requirements(facts, project)
     results += judge_vllm(facts, project)
     results += _bfloat16(facts, project)
-    results += _findings(facts, project)
+    results += _findings(scanned, project)
     return tuple(results)
 
 
@@ -108,17 +131,7 @@ def _bfloat16(facts: Facts, project: Path) -> list[Result]:
     ]
 
 
-def _findings(facts: Facts, project: Path) -> list[Result]:
-    from npuify.engine.scan import scan
-    from npuify.knowledge.release.versions import choose_release
-    from npuify.options import Options
-
-    torch_npu = base_version(facts.python.packages.get("torch-npu", ""))
-    try:
-        release: str | None = choose_release(torch_npu, None).torch_npu if torch_npu else None
-    except NpuifyError:
-        release = None
-    found = scan([project], Options(torch_npu=release, jobs=1))
+def _findings(found: ScanResult, project: Path) -> list[Result]:
     errors = [one for one in found.findings if one.severity is Severity.ERROR]
     if not errors:
         return []

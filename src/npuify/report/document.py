@@ -31,6 +31,11 @@ Language = Annotated[
 ]
 
 
+TensorFlow = Annotated[
+    str, Meta(description="The TensorFlow adapter aimed at, and why; empty where the project has no TensorFlow.")
+]
+
+
 class Tool(msgspec.Struct, frozen=True):
     """What wrote this."""
 
@@ -100,6 +105,7 @@ class Scan(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", tag="
     release: Release
     style: Annotated[str, Meta(description="How migrated code reads: npu, portable or auto.")]
     language: Language
+    tensorflow: TensorFlow = ""
     summary: Summary
     verdict: Verdict
     ledger: Ledger
@@ -119,6 +125,7 @@ class Migration(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", 
     release: Release
     style: Annotated[str, Meta(description="How migrated code reads: npu, portable or auto.")]
     language: Language
+    tensorflow: TensorFlow = ""
     summary_before: Summary
     """Of the source, before any edit."""
     summary: Summary
@@ -143,6 +150,7 @@ class HeaderLine(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", ta
     release: Release
     style: str
     language: Language
+    tensorflow: TensorFlow = ""
 
 
 class FindingLine(JsonFinding, frozen=True, tag_field="type", tag="finding"):
@@ -192,6 +200,7 @@ def document(result: ScanResult | MigrationResult, *, ledger: bool = False) -> S
             release=result.release,
             style=result.style,
             language=result.language,
+            tensorflow=result.tensorflow,
             summary=summarise(result, result.findings),
             verdict=judge(result),
             ledger=ledger_of(result.ledger, whole=ledger),
@@ -206,6 +215,7 @@ def document(result: ScanResult | MigrationResult, *, ledger: bool = False) -> S
         release=result.scan.release,
         style=result.scan.style,
         language=result.scan.language,
+        tensorflow=result.scan.tensorflow,
         summary_before=summarise(result.scan, result.scan.findings),
         summary=summarise(result.scan, result.left),
         verdict=judge(result),
@@ -244,6 +254,7 @@ def _lines(result: ScanResult | MigrationResult, *, ledger: bool) -> Iterator[ms
         release=scan.release,
         style=scan.style,
         language=scan.language,
+        tensorflow=scan.tensorflow,
     )
     findings: Iterable[Finding]
     if isinstance(result, ScanResult):

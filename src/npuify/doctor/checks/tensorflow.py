@@ -26,7 +26,9 @@ _ADAPTERS: Final = {"npu-bridge": "1", "npu-device": "2"}
 
 
 def is_for_tensorflow(facts: Facts) -> bool:
-    """Whether the judged Python is one for TensorFlow on NPUs, and has nothing of PyTorch."""
+    """Whether the project is on TensorFlow, or else the judged Python is one for it and has nothing of PyTorch."""
+    if facts.tensorflow:
+        return True
     packages = facts.python.packages
     has_torch = "torch" in packages or "torch-npu" in packages
     return not has_torch and any(name in packages for name in (*_WHEELS, *_ADAPTERS))
@@ -48,7 +50,7 @@ def _installed(facts: Facts) -> tuple[str, str]:
 def _adapter(facts: Facts) -> Adapter | None:
     """The adapter that fits: by the wheel of one that is there, else by TensorFlow's version."""
     line = next((line for name, line in _ADAPTERS.items() if name in facts.python.packages), "")
-    line = line or _installed(facts)[1][:1]
+    line = line or facts.tensorflow.replace("either", "") or _installed(facts)[1][:1]
     return next((one for one in adapters() if one.line == line), None)
 
 
@@ -61,7 +63,20 @@ def tensorflow_adapter(facts: Facts) -> Iterator[Result]:
     name, version = _installed(facts)
     adapter = _adapter(facts)
     found = [one for one in _ADAPTERS if one in packages]
-    if not name:
+    if not name and not found:
+        wanted = adapter.tensorflow if adapter is not None else "tensorflow-cpu"
+        yield result(
+            "tensorflow.adapter",
+            Status.ERROR,
+            phrase(
+                "the project is on TensorFlow, and {executable} has none: {wanted}",
+                executable=facts.python.executable,
+                wanted=wanted,
+            ),
+            advice=phrase("name the Python that the project runs with: --python"),
+            source=adapter.source if adapter is not None else "",
+        )
+    elif not name:
         wanted = adapter.tensorflow if adapter is not None else "tensorflow-cpu"
         yield result(
             "tensorflow.adapter",

@@ -47,6 +47,7 @@ def render(result: ScanResult | MigrationResult) -> str:
             "torch": scan.release.torch,
             "cann": scan.release.cann,
             "reason": scan.release.reason,
+            **({"tensorflow": scan.tensorflow} if scan.tensorflow else {}),
         },
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
