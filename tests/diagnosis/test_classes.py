@@ -25,6 +25,11 @@ HEAD = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 4
         (HEAD + "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)\n", "cuda-only-package"),
         (HEAD + "RuntimeError: None of the available devices `available_devices = {'npu', 'cpu'}` are supported by the bitsandbytes version you have installed\n", "cuda-only-package"),
         (HEAD + '  File "/e/lib/python3.10/site-packages/apex/amp/frontend.py", line 3, in initialize\nRuntimeError: something inside\n', "cuda-only-package"),
+        (HEAD + '  File "/e/lib/python3.10/site-packages/transformer_engine/common/__init__.py", line 3, in f\n  File "/e/lib/python3.10/subprocess.py", line 420, in check_output\nsubprocess.CalledProcessError: Command \'ldconfig\' returned non-zero exit status 1.\n', "cuda-only-package"),
+        (HEAD + "RuntimeError: xFormers wasn't build with CUDA support\n", "cuda-only-package"),
+        (HEAD + "AssertionError: Transformer Engine requires CUDA\n", "cuda-only-package"),
+        (HEAD + "RuntimeError: PyTorch is not linked with support for npu devices\n", "torch-npu-missing"),
+        (HEAD + "AssertionError: device must be cuda or cpu, got npu:0\n", "no-npu-branch"),
         (HEAD + "AttributeError: module 'triton' has no attribute 'backends'\n", "triton-conflict"),
         (HEAD + "ImportError: cannot import name 'BaseSchedulerNode' from 'torch._inductor.scheduler' (/e/torch/_inductor/scheduler.py)\n", "version-mismatch"),
         (HEAD + "ModuleNotFoundError: No module named 'mmcv._ext'\n", "package-without-npu"),
@@ -39,6 +44,7 @@ HEAD = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 4
         ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2025-01-01T00:00:00 DUE TO TIME LIMIT ***\n", "interrupted"),
         (HEAD + "RuntimeError: NPU out of memory. Tried to allocate 17179869184.00 GiB (NPU 0; 60.96 GiB total capacity)\n", "impossible-size"),
         ("{'loss': 2.1, 'epoch': 0.1}\n{'loss': nan, 'grad_norm': nan, 'epoch': 0.2}\n", "overflow"),
+        ("2026-01-01 10:00:00 INFO train.py:5: iter 7 step_loss=nan\n", "overflow"),
         ("[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 2, reducing to 1\n", "overflow"),
         (HEAD + "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total)\n", "cuda-machine"),
         ("node1:12:99 [0] NCCL WARN x\n" + HEAD + "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:2251, unhandled cuda error\n", "cuda-machine"),
@@ -206,3 +212,23 @@ def test_the_answer_names_the_counterpart_of_the_package() -> None:
 def test_clean_up_after_waiting_in_vain_is_not_the_cause() -> None:
     log = "EI0002: The wait execution of the Notify register times out.\n" + HEAD + "AttributeError: x has no y\n"
     assert diagnosed(log).cause == "collective-timeout"
+
+
+TABLE = """\
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+train.py FAILED
+Failures:
+[1]:
+  rank      : 0 (local_rank: 0)
+  exitcode  : -9 (pid: 14689)
+  traceback : Signal 9 (SIGKILL) received by PID 14689
+Root Cause (first observed failure):
+[0]:
+  rank      : 1 (local_rank: 1)
+  exitcode  : {code} (pid: 14690)
+"""
+
+
+def test_what_torchrun_killed_after_another_rank_had_failed_is_a_consequence() -> None:
+    assert diagnosed(TABLE.format(code=1)).cause == "peer-ended"
+    assert diagnosed(TABLE.format(code=-9)).cause == "killed"

@@ -76,7 +76,9 @@ _SUSPECT: Final = re.compile(
 )
 """Lines that may matter although nothing is known of them."""
 _WAITED_FOR: Final = re.compile(r"remote rank:?\s*\[(\d+)\]")
-_FIRST_FAILED: Final = re.compile(r"first observed failure[\s\S]*?rank\s*:\s*(\d+) \(local_rank: \d+\)")
+_FIRST_FAILED: Final = re.compile(
+    r"first observed failure[\s\S]*?rank\s*:\s*(\d+) \(local_rank: \d+\)(?:[\s\S]{0,80}?exitcode\s*:\s*(-?\d+))?"
+)
 
 
 class _Said:
@@ -103,6 +105,8 @@ class Collector:
         self.files = 0
         self.first_failed = ""
         """The rank that torchrun says failed first."""
+        self.first_exit = 0
+        """The code with which it ended; below zero: a signal."""
         self.changed = False
         """Whether anything was learnt since it was last set to False."""
         self._known: set[bytes] = set()
@@ -460,7 +464,7 @@ class Collector:
         text = b"\n".join(self._failed_text[:80]).decode("utf-8", "replace")
         found = _FIRST_FAILED.search(text)
         if found:
-            self.first_failed = found[1]
+            self.first_failed, self.first_exit = found[1], int(found[2] or 0)
         if found or len(self._failed_text) >= 80:
             self._failed_text = None
 

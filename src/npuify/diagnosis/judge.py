@@ -6,7 +6,10 @@ does the text name a cause or a consequence, how surely, and, among ranks that n
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from npuify.knowledge.failures import causes
 from npuify.language import commas, phrase
@@ -47,6 +50,9 @@ COLLECT: Final = (
 def judge(collector: Collector) -> Diagnosis:
     """The diagnosis of everything that was collected so far."""
     ranks = list(collector.joined())
+    if collector.first_exit > 0:
+        for rank in ranks:
+            _yield_to_first(rank)
     best = _best(ranks, collector.first_failed)
     if best is None:
         return _without_event(collector, ranks)
@@ -66,6 +72,18 @@ def judge(collector: Collector) -> Diagnosis:
         key=lambda one: -one.weight,
     )[:6]
     return _with_event(collector, ranks, rank, event, also, exception, frame)
+
+
+_ENDED_BY_LAUNCHER: Final = re.compile(r"exitcode\s*: -(?:9|15)\b|Signal (?:9|15) \(SIG\w+\) received")
+
+
+def _yield_to_first(rank: Rank) -> None:
+    """Make consequences of what torchrun's table says of ranks that it ended after the first had failed by itself."""
+    for key, event in rank.events.items():
+        if event.cause in ("killed", "interrupted") and _ENDED_BY_LAUNCHER.search(event.place.text):
+            rank.events[key] = msgspec.structs.replace(
+                event, role="consequence", cause="peer-ended", weight=_LAUNCHER, why="", fix=""
+            )
 
 
 def _with_event(
@@ -220,8 +238,6 @@ def _only_repeats(exception: str) -> bool:
 
 
 def _named(event: Event, rank: Rank) -> Event:
-    import msgspec
-
     return msgspec.structs.replace(event, rank=rank.name())
 
 
@@ -326,8 +342,6 @@ def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
 
 def _nothing(collector: Collector, ranks: list[Rank], cause: str) -> Diagnosis:
     """Warnings, and what is printed at the end of good runs, are no failure."""
-    import msgspec
-
     said: dict[str, Event] = {}
     for rank in ranks:
         for event in rank.events.values():
@@ -349,8 +363,6 @@ def _title(fact: Cause, exception: str, frame: Frame | None) -> str:
 
 def _script_error(collector: Collector, ranks: list[Rank], rank: Rank, event: Event | None = None) -> Diagnosis:
     """An exception of which nothing more is known: the program's own, as far as anybody can tell."""
-    import msgspec
-
     owner, (place, text, frame, _, inside) = _first_exception(ranks, rank, event)
     fact = causes()["script-error"]
     base = _empty(

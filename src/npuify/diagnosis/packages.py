@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.dependencies import dependencies
@@ -47,6 +48,15 @@ _EXTENSION: Final = re.compile(
     r"|undefined symbol: \w*(?P<symbol>4cuda|cuda[A-Z]\w+|cublas\w+|cudnn\w+|nccl[A-Z]\w+)"
 )
 """Compiled parts that are of CUDA by their names, whatever package they belong to."""
+_ABOUT_CUDA: Final = re.compile(
+    r"(?i)\bcuda|\bnvcc\b|\bcudnn|\bcublas|\bgpus?\b|libcud|nvml|"
+    r"not (?:been )?(?:built|compiled|available)|wasn't (?:build|built|compiled)"
+)
+"""Messages that say that something of CUDA's is missing."""
+_STANDARD_LIBRARY: Final = re.compile(r"/lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/)|^<")
+_WORD: Final = re.compile(r"[A-Za-z][\w-]*")
+_ORDINARY_WORDS: Final = {"cuda", "composer", "rapids", "nccl", "cudnn", "triton", "numba", "jax", "flax", "awq"}
+"""Names of packages that messages use as words of their own."""
 _OTHERWISE_KNOWN: Final = {"torch", "torch_npu", "triton", "mmcv", "numpy"}
 
 
@@ -134,10 +144,33 @@ def _package(text: str, frames: Sequence[Frame]) -> Match | None:
     compiled = _EXTENSION.search(text)
     if compiled is not None and "libtorch_cuda" not in text:
         return _extension(next(part for part in compiled.groups() if part))
-    ended = _LIBRARY.search(frames[-1].file) if frames else None
-    known = _fact(ended[1]) if ended else None
-    if known is not None and known[1].status in _FOR_GPUS:
-        return _match(*known, weight=52)
+    about_cuda = _ABOUT_CUDA.search(text) is not None
+    known = _fact_of_frames(frames)
+    if known is not None:
+        return _match(*known, weight=90 if about_cuda else 52)
+    named = _named_with_cuda(text) if about_cuda else None
+    return _match(*named, weight=88) if named is not None else None
+
+
+def _fact_of_frames(frames: Sequence[Frame]) -> tuple[str, _Known] | None:
+    """The row of the installed package in which a traceback ends, if it is CUDA's; Python's own is passed by."""
+    for frame in reversed(frames):
+        library = _LIBRARY.search(frame.file)
+        if library is not None:
+            known = _fact(library[1])
+            return known if known is not None and _for_gpus(known[1]) else None
+        if not _STANDARD_LIBRARY.search(frame.file):
+            return None
+    return None
+
+
+def _named_with_cuda(text: str) -> tuple[str, _Known] | None:
+    """The row of a package for CUDA that a message names in passing: Transformer Engine, xFormers."""
+    words = _WORD.findall(text)
+    for name in (*words, *(f"{first}_{second}" for first, second in pairwise(words))):
+        row = _by_name().get(_normal(name))
+        if row is not None and _for_gpus(row) and _normal(name) not in _ORDINARY_WORDS:
+            return _normal(name), row
     return None
 
 

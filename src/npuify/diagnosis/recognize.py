@@ -52,7 +52,8 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
         found += [package] if package is not None else []
     if light:
         found = [
-            one._replace(weight=min(one.weight, _LIGHT), role="hint") if one.role == "cause" else one for one in found
+            one._replace(weight=min(one.weight, _LIGHT), role="hint") if one.role == "cause" and not one.loud else one
+            for one in found
         ]
     return found
 

@@ -38,6 +38,8 @@ class Match(NamedTuple):
     why: str = ""
     """In place of what the cause says; empty: that."""
     fix: str = ""
+    loud: bool = False
+    """Whether it counts in full although a logger calls the line a warning or less."""
 
 
 class _Row(NamedTuple):
@@ -54,7 +56,18 @@ def _by_word() -> tuple[AhoCorasick, tuple[tuple[_Row, ...], ...]]:
         weight = min(fact.weight, _ROLE_LIMIT.get(fact.role, 100))
         row = _Row(
             re.compile(fact.pattern),
-            Match(fact.name, meaning, fact.cause, fact.role, weight, fact.evidence, fact.source, fact.why, fact.fix),
+            Match(
+                fact.name,
+                meaning,
+                fact.cause,
+                fact.role,
+                weight,
+                fact.evidence,
+                fact.source,
+                fact.why,
+                fact.fix,
+                fact.loud,
+            ),
         )
         for word in fact.words:
             words.setdefault(word, []).append(row)

@@ -214,6 +214,7 @@ STEMS: Final = (
     b"reempt",
     b"initialization f",
     b"mindie server",
+    b"requeued",
     RICH,
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;

@@ -67,6 +67,7 @@ class TextFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     evidence: Evidence
     source: str
     example: str
+    loud: bool = False
     why: str = ""
     fix: str = ""
 
