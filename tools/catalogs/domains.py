@@ -35,7 +35,6 @@ STILL_ENGLISH = StillEnglish(
         "lsp",
         "mcp",
         "review",
-        "rules-common",
         "run",
         "scaffold",
         "studio",
