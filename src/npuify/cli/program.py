@@ -42,6 +42,10 @@ _COMMANDS = (
     _Command("", "lsp", "lsp:lsp"),
     _Command("", "mcp", "mcp:mcp"),
     _Command("", "schema", "schema:schema"),
+    _Command("fleet", "scan", "fleet:scan"),
+    _Command("fleet", "report", "fleet:report"),
+    _Command("fleet", "status", "fleet:status"),
+    _Command("fleet", "migrate", "fleet:migrate"),
     _Command("knowledge", "list", "knowledge:list_releases"),
     _Command("knowledge", "show", "knowledge:show"),
     _Command("knowledge", "generate", "knowledge:generate"),
@@ -54,6 +58,7 @@ _COMMANDS = (
     _Command("verify", "steps", "verify.steps:verify_steps"),
 )
 _GROUPS = {
+    "fleet": "Many projects at once: which can move, and what blocks most.",
     "knowledge": "What is known about torch_npu releases.",
     "scaffold": "Create a new project.",
     "verify": "Verify that a migrated program computes the same as the original.",

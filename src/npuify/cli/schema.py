@@ -19,6 +19,7 @@ SCHEMAS = {
     "verify-profile": "npuify.verify.profile.text:schema",
     "verify-steps": "npuify.verify.steps.text:schema",
     "port": "npuify.port.way:schema",
+    "fleet": "npuify.fleet.text:schema",
     "checklist": "npuify.handover.pages:schema",
 }
 """What a schema can be asked for of, and the function that gives it. ``scan`` stands for ``migrate``, too."""

@@ -6,12 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from npuify.engine.prepare import prepare
 from npuify.engine.scan import project_findings
-from npuify.options import Options
-from npuify.project.config import load_config
+from npuify.project.config import options_for as options_for
 from npuify.source.text import Text, UnreadableText, declared_encoding
 
 if TYPE_CHECKING:
@@ -19,6 +16,7 @@ if TYPE_CHECKING:
 
     from npuify.engine.worker import Worker
     from npuify.model import FileError, Finding
+    from npuify.options import Options
 
 
 class Seen(NamedTuple):
@@ -46,21 +44,6 @@ class _Prepared(NamedTuple):
     """Findings about the project as a whole."""
     files: frozenset[str]
     """Those in which anything is sought."""
-
-
-def options_for(root: Path, *, jobs: int = 1) -> Options:
-    """The options that ``[tool.npuify]`` of a project asks for.
-
-    Raises:
-        NpuifyError: its settings are wrong.
-    """
-    config = load_config(root)
-    said = {
-        name: value
-        for name in Options.__struct_fields__
-        if (value := getattr(config, name, None)) is not None and name != "jobs"
-    }
-    return msgspec.structs.replace(Options(jobs=jobs), **said)
 
 
 class Session:

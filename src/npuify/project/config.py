@@ -11,7 +11,7 @@ import msgspec
 
 from npuify.language import commas, phrase
 from npuify.model import NpuifyError
-from npuify.options import STYLES
+from npuify.options import STYLES, Options
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
@@ -104,6 +104,21 @@ def load_config(root: Path | str) -> Config:
         if (place / ".git").exists():
             break
     return Config()
+
+
+def options_for(root: Path, *, jobs: int = 1) -> Options:
+    """The options that ``[tool.npuify]`` of a project asks for.
+
+    Raises:
+        NpuifyError: its settings are wrong.
+    """
+    config = load_config(root)
+    said = {
+        name: value
+        for name in Options.__struct_fields__
+        if (value := getattr(config, name, None)) is not None and name != "jobs"
+    }
+    return msgspec.structs.replace(Options(jobs=jobs), **said)
 
 
 def _read(file: Path) -> Config | None:

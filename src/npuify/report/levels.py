@@ -82,6 +82,12 @@ def _kind(group: Sequence[Finding]) -> Blocker:
     return Blocker(what, first.message, first.advice, places_of(group))
 
 
+def subject_of(blocker: Blocker) -> str:
+    """What the findings behind an entry of :func:`kinds` are about; empty where it is another kind of entry."""
+    match = re.fullmatch(r"(.+) \(NPU\d+ [\w-]+\)", blocker.what)
+    return match[1] if match else ""
+
+
 def _minutes(group: Sequence[Finding]) -> float:
     return cost(max(group, key=lambda one: cost(one, 1)), len(group))
 

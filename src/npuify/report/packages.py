@@ -19,9 +19,14 @@ def package(finding: Finding) -> str:
 
     Of torch, which runs on an NPU, it is the one name that does not.
     """
-    if finding.subject.startswith("torch."):
-        return finding.subject
-    return re.split(r"[ .]", finding.subject, maxsplit=1)[0].replace("-", "_").lower()
+    return package_of(finding.subject)
+
+
+def package_of(subject: str) -> str:
+    """The package that a finding with this subject is about."""
+    if subject.startswith("torch."):
+        return subject
+    return re.split(r"[ .]", subject, maxsplit=1)[0].replace("-", "_").lower()
 
 
 def decision(finding: Finding) -> str:

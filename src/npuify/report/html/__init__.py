@@ -4,6 +4,6 @@ Whatever comes from the project is hostile until :mod:`npuify.html.escape` has t
 in two ways only: escaped as text, or inside a JSON block that the page's script puts in place as text.
 """
 
-from npuify.report.html.page import render
+from npuify.report.html.page import render, style
 
-__all__ = ["render"]
+__all__ = ["render", "style"]

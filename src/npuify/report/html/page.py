@@ -42,7 +42,7 @@ def render(result: ScanResult | MigrationResult) -> str:
     verdict = judge(result)
     code = Code(result)
     table, changes = rows(result, code), diffs(code)
-    style, script = _asset("style.css"), _asset("script.js")
+    script = _asset("script.js")
     data = {"migrated": code.migrated, "rows": table, "diffs": changes}
     project = Path(scan.root).absolute().name or scan.root
     sections = [
@@ -62,10 +62,15 @@ def render(result: ScanResult | MigrationResult) -> str:
     content = "".join(section for section in sections if section)
     return framed(
         f"npuify: {shortened(project, 80)}",
-        style,
+        style(),
         f'{content}\n<script type="application/json" id="data">{embedded(data)}</script>',
         script=script,
     )
+
+
+def style() -> str:
+    """The style sheet of the page, for pages that are to look like it."""
+    return _asset("style.css")
 
 
 def _header(project: str, result: ScanResult | MigrationResult, verdict: Verdict) -> str:
