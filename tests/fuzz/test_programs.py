@@ -18,7 +18,10 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed"),
     pytest.mark.skipif(not any(map(shutil.which, ("g++", "clang++", "c++"))), reason="no C++ compiler"),
 ]
-SEEDS = (110008, 110032, 110051, 110053, 110065, 110103, 110153, 110214)
+SEEDS = (
+    *(110008, 110032, 110051, 110053, 110065, 110103, 110153, 110214),
+    *(120235, 120276, 200513, 200670, 202320, 204498),
+)
 """Programs that once did otherwise in silence."""
 
 

@@ -21,7 +21,14 @@ CHOOSING: Final = re.compile(
     rb"(?!\s*(?P<quote>[\"'])[\w.]+(?P=quote))"
 )
 """An import whose module is known only when the program runs."""
+_NAMED_MODULE: Final = re.compile(
+    rb"\b(?:import_module|__import__|import_string|locate|run_module)\(\s*(?P<quote>[\"'])(?P<name>[A-Za-z_][\w.]*)(?P=quote)"
+)
+"""An import by a function whose module is written there."""
 _CHOOSING_WORDS: Final = (b"import_", b"__import__(", b"locat", b"run_")
+_RUNNING_WORDS: Final = (b"exec(", b"run_path(", b"spec_from_file_location(")
+"""What runs a file that is named by its path."""
+_NAMED_FILE: Final = re.compile(rb"[\"'](?:\./)?(?P<path>[A-Za-z_][\w/]*)\.py[\"']")
 _NAME: Final = re.compile(rb"[A-Za-z_][\w.]*")
 _COMMENT: Final = re.compile(rb"#[^\n]*")
 
@@ -58,10 +65,36 @@ class Imports(NamedTuple):
 
 def imports_of(raw: bytes) -> Imports:
     """The imports in a file's text, wherever they stand in it."""
+    chooses = any(word in raw for word in _CHOOSING_WORDS)
     return Imports(
-        tuple(_statements(raw)) if b"import" in raw else (),
-        any(word in raw for word in _CHOOSING_WORDS) and CHOOSING.search(raw) is not None,
+        (
+            *(_statements(raw) if b"import" in raw else ()),
+            *(_modules_named(raw) if chooses else ()),
+            *_files_run(raw),
+        ),
+        chooses and CHOOSING.search(raw) is not None,
     )
+
+
+def _files_run(raw: bytes) -> Iterator[Statement]:
+    """The files beside this one that ``exec(Path("name.py").read_text())`` and its kind run, as if imported."""
+    if b".py" not in raw or not any(word in raw for word in _RUNNING_WORDS):
+        return
+    for match in _NAMED_FILE.finditer(raw):
+        yield _statement_at(match.start(), raw, relative=f".{match['path'].decode().replace('/', '.')}")
+
+
+def _modules_named(raw: bytes) -> Iterator[Statement]:
+    """``importlib.import_module("name")`` and its kind."""
+    for match in _NAMED_MODULE.finditer(raw):
+        yield _statement_at(match.start(), raw, absolute=match["name"].decode())
+
+
+def _statement_at(at: int, raw: bytes, absolute: str = "", relative: str = "") -> Statement:
+    begin = raw.rfind(b"\n", 0, at) + 1
+    is_indented = raw[begin : begin + 1] in (b" ", b"\t")
+    line = raw.count(b"\n", 0, begin) + 1
+    return Statement(line, is_indented, *((name,) if name else () for name in (absolute, relative)))
 
 
 def _statements(raw: bytes) -> Iterator[Statement]:

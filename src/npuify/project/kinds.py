@@ -27,6 +27,8 @@ _BY_SUFFIX: Final = {
     ".ini": "ini",
     ".cfg": "ini",
     ".conf": "ini",
+    ".properties": "ini",
+    ".gin": "ini",
     ".env": "env",
     ".service": "unit",
     ".cu": "cuda",

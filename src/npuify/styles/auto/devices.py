@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.engine import Reach
@@ -75,7 +76,7 @@ def _perhaps_device(diagnostic: Diagnostic, node: ast.expr, values: Values, file
     named = any(_cuda_value(value) for value in values)
     # A package's setting is known by its name only.
     is_told = values.is_known and not values.only(Kind.LIBRARY_NAME)
-    if not named and (is_told or not file.denotes_device(node)):
+    if not named and (is_told or not (file.denotes_device(node) or _is_looked_up(node, file))):
         return None
     return diagnostic._replace(
         edits=(),
@@ -87,6 +88,16 @@ def _perhaps_device(diagnostic: Diagnostic, node: ast.expr, values: Values, file
     )
 
 
+def _is_looked_up(node: ast.expr, file: PythonFile) -> bool:
+    """Whether something comes out of a container or a function, and nothing there is called as numbers are."""
+    if not isinstance(node, (ast.Subscript, ast.Call)):
+        return False
+    return _NUMBERS.isdisjoint(re.split(r"[^a-z]+", file.code(node).lower()))
+
+
+_NUMBERS: Final = frozenset("int gpu gpus rank ranks id ids gpuid index idx num count card cards".split())
+
+
 def _cuda_device(values: Values) -> bool:
     """Whether something surely is a ``torch.device`` that the program makes, or a text.
 
@@ -96,9 +107,9 @@ def _cuda_device(values: Values) -> bool:
 
 
 def _cuda_value(value: Value) -> bool:
-    if value.kind is Kind.DEVICE_STRING:
-        return value.name.lower().startswith("cuda")
     # A text that ``.cuda()`` takes is the name of a CUDA device, wherever it comes from.
+    if value.kind is Kind.DEVICE_STRING:
+        return not value.name.lower().startswith("npu")
     return value.kind is Kind.STRING or (value.kind is Kind.DEVICE and value.name == "torch.device")
 
 

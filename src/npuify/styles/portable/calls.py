@@ -63,6 +63,12 @@ def cuda_method(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
     inside = file.source.data[span[1] : file.source.end(call)]
     if b"#" in inside or b"\n" in inside:
         return _by_getattr(node, span, file)
+    if len(call.args) == 1 and not before and not call.keywords and device == f"{root}.get({file.code(call.args[0])})":
+        # What stands inside is left as it is: other findings may edit it.
+        return [
+            file.edit(span[0], file.source.start(call.args[0]), f"to({root}.get("),
+            file.edit(file.source.end(call.args[0]), file.source.end(call), "))"),
+        ]
     where = device or f"{root}.type"
     return [file.edit(span[0], file.source.end(call), f"to({before}{', '.join([where, *parts])})")]
 

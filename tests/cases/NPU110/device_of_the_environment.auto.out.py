@@ -1,0 +1,12 @@
+import os
+
+import torch
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+
+PLACES = {"main": os.environ.get("PLACE"), "other": "cuda"}
+
+a = torch.ones(1).to(os.environ.setdefault("PLACE", "cuda"))
+b = torch.ones(1).to((os.environ.get("PLACE") or "cuda:1"))
+c = torch.ones(1).cuda(torch.load("places.pt")["here"])
+d = torch.ones(1).cuda(torch.load("numbers.pt")["gpu_ids"][0])
