@@ -104,3 +104,15 @@ def test_processes_give_what_one_process_gives(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(rewrite_plan, "FILES_PER_PROCESS", 1)
     one, two = (plan(tmp_path, Options(torch_npu="2.14.0", jobs=jobs, cache=False)) for jobs in (1, 2))
     assert one == two
+
+
+def test_what_the_first_round_cleared_stays(tmp_path: Path) -> None:
+    # Files that ask for this one read it as it was: what later rounds see of its own calls is not what it says now.
+    code = 'import torch\n\n\ndef autocast(device_type="cuda"):\n    return device_type\n\n\nautocast("cuda")\n'
+    (tmp_path / "main.py").write_text(f"{code}x = torch.ones(2).cuda()\n", "utf-8")
+    result, contents = plan(tmp_path, OPTIONS)
+    changed = contents["main.py"].decode()
+    assert changed == f"{code}x = torch.ones(2).npu()\n".replace(
+        "import torch\n", "import torch\nimport torch_npu  # noqa: F401\n"
+    )
+    assert not result.left

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.engine.ledger.unknown import RULE as UNKNOWN
 from npuify.engine.traced import proven
 from npuify.language import phrase
-from npuify.model import Change, FileError, Finding, LedgerEntry, Position
+from npuify.model import Change, FileError, Finding, LedgerEntry, Position, State
 from npuify.rewrite.edits import Applied, EditError, OffsetMap, apply_findings, wanted
 from npuify.rewrite.left import still_to_do
 from npuify.source.text import Text, UnreadableText
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     """What a person decided on the edits of a code at a place of the original; None: nothing."""
 
 _DEFECT = "please report this as a defect of npuify"
+_BY_STYLE = "at-run-time"
 MAX_ROUNDS = 12
 """Rounds after which a file counts as not settling; real files need two or three."""
 
@@ -117,7 +118,7 @@ def migrate_file(
         job = _Job(relative, kind, text, worker, unsafe, len(errors), traced, decides)
         if not job.wanted(found, OffsetMap()):
             return MigratedFile(relative, None, found, found, [], errors, ledger)
-        done = _rounds(job, found)
+        done = _rounds(job, found, ledger)
         return done._replace(errors=[*errors, *done.errors], ledger=ledger)
     except (EditError, UnreadableText, _NotSettling) as error:
         failure = FileError(relative, phrase("was left as it is: {error}", error=error), advice=_DEFECT)
@@ -128,7 +129,7 @@ class _NotSettling(Exception):
     pass
 
 
-def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
+def _rounds(job: _Job, found: list[Finding], ledger: Sequence[LedgerEntry]) -> MigratedFile:
     """Apply edits until nothing changes any more; see :func:`migrate_file`."""
     state = _State(job.original, b"", found)
     begun = False
@@ -140,11 +141,13 @@ def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
     left_alone: set[_Origin] = {
         (place, finding.code) for finding in found if not finding.edits for place in (finding.start, finding.end)
     }
+    cleared = {Position(one.line, one.column) for one in ledger if one.state is State.CLEARED and one.by != _BY_STYLE}
     for _ in range(MAX_ROUNDS):
         chosen = [
             finding
             for finding in job.wanted(state.findings, offsets)
             if _origin(finding, job, offsets) not in left_alone
+            and not (begun and _is_of(cleared, finding, job, offsets))
         ]
         if not chosen and begun and not state.needs_torch_npu:
             break
@@ -166,7 +169,12 @@ def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
     not_understood = {finding.subject for finding in found if finding.code == UNKNOWN.code}
     left = still_to_do(
         found,
-        [one for one in state.findings if one.code != UNKNOWN.code or one.subject in not_understood],
+        [
+            one
+            for one in state.findings
+            if (one.code != UNKNOWN.code or one.subject in not_understood)
+            and not (begun and one.edits and _is_of(cleared, one, job, offsets))
+        ],
         changes,
         job.original,
         state.text,
@@ -179,6 +187,12 @@ def _rounds(job: _Job, found: list[Finding]) -> MigratedFile:
 
 def _origin(finding: Finding, job: _Job, offsets: OffsetMap) -> _Origin:
     return Position(*job.original.position(offsets.original(finding.edits[0].start))), finding.code
+
+
+def _is_of(cleared: set[Position], finding: Finding, job: _Job, offsets: OffsetMap) -> bool:
+    """Whether a later round would replace a word that needs nothing: other files still show the text of before."""
+    edit = finding.edits[0]
+    return edit.end > edit.start and _origin(finding, job, offsets)[0] in cleared
 
 
 def _breaking(applied: Applied, state: _State, job: _Job, offsets: OffsetMap) -> set[_Origin]:

@@ -75,7 +75,9 @@ def uses_of(node: ast.expr, file: FileModel, model: Engine, *, enough: bool = Fa
     if leaving and not uses.is_told:
         beyond = not uses.is_called_device or all(map(_hands_back, leaving))
         uses = uses._replace(is_told_beyond=beyond)
-    if uses.is_called_device and all(use is Use.CALLED or use in OTHER_USES for use, _ in found) and is_followed:
+    is_handed_over = not found and isinstance(parent := file.parent(node), ast.Call) and calls_own(parent, file, model)
+    is_candidate = uses.is_called_device or is_handed_over
+    if is_candidate and all(use is Use.CALLED or use in OTHER_USES for use, _ in found) and is_followed:
         stays = not leaving or (model.reach is Reach.IMPORTS and all(_is_read_here(one, model) for one in leaving))
         return uses._replace(is_own=stays and not _ends_openly(node, file, model))
     return uses
@@ -205,7 +207,7 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
         name = getattr(function, "name", "")
         return (
             (Use.DEVICE, phrase("returned by {name}()", name=name), False)
-            if device_names.DEVICE_FUNCTION.search(name)
+            if device_names.DEVICE_FUNCTION.search(name) and "autocast" not in name  # that gives a context
             else None
         )
     return None

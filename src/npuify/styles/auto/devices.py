@@ -92,10 +92,10 @@ def _is_looked_up(node: ast.expr, file: PythonFile) -> bool:
     """Whether something comes out of a container or a function, and nothing there is called as numbers are."""
     if not isinstance(node, (ast.Subscript, ast.Call)):
         return False
-    return _NUMBERS.isdisjoint(re.split(r"[^a-z]+", file.code(node).lower()))
+    return _NUMBERS.search(file.code(node).lower()) is None
 
 
-_NUMBERS: Final = frozenset("int gpu gpus rank ranks id ids gpuid index idx num count card cards".split())
+_NUMBERS: Final = re.compile(r"(?<![a-z])(?:int|num|count|index|idx|(?:gpu|rank|id|gpuid|card)s?)(?![a-z])")
 
 
 def _cuda_device(values: Values) -> bool:
