@@ -76,6 +76,16 @@ def _migrate(folder: Path, files: dict[str, str], release: str = "2.14.0") -> Mi
             {"test.py": USE + "\nrun()\n", "test_net.py": "from model import run\n" + GUARD, "model.py": USE},
             ["test.py", "test_net.py"],
         ),
+        # Without a guard as well, where nothing in it is a test.
+        (
+            {
+                "test_net.py": "from model import run\nprint(run())\n",
+                "test_unit.py": "from model import run\nprint(0)\n\n\ndef test_run():\n    run()\n",
+                "main.py": "from model import run\n" + GUARD,
+                "model.py": USE,
+            },
+            ["main.py", "test_net.py"],
+        ),
         (
             {"start.py": "from plot import run\n\nrun()\n", "plot.py": "def run(): ...\n", "model.py": USE + GUARD},
             ["model.py"],
@@ -94,6 +104,7 @@ def _migrate(folder: Path, files: dict[str, str], release: str = "2.14.0") -> Mi
         "tests",
         "torch elsewhere",
         "called like tests",
+        "called like tests without a guard",
         "no torch",
         "setup",
     ],

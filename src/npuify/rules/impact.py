@@ -27,6 +27,7 @@ GOES_ON: Final = {
     "NPU108": "it says how the program's edits are judged, and stops nothing",
     "NPU121": "torch_npu maps the tags of checkpoints where it loads them",
     "NPU124": "the program takes its branch without Triton",
+    "NPU133": "the program takes its branch for the oldest GPUs",
     "NPU150": "the text is compared only when memory has run out",
     "NPU151": "an error that an NPU never raises is not met",
     "NPU160": "the profiler records nothing; the program runs",

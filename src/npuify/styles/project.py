@@ -232,6 +232,10 @@ _CUDA_PATH: Final = re.compile(
 )
 """A string that is a path with "cuda" in it; addresses in the net are none."""
 _RUNS_TESTS: Final = re.compile(rb"^if[ \t(]+__name__[ \t]*==[ \t]*[\"']__main__[\"']", re.MULTILINE)
+_TESTS: Final = re.compile(
+    rb"^[ \t]*(?:async[ \t]+)?def[ \t]+test|^[ \t]*class[ \t]+Test|\b(?:unittest|pytest)\b", re.MULTILINE
+)
+"""What a runner of tests looks for."""
 _SHOWS_TORCH: Final = re.compile(
     rb"^[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*)torch\b", re.MULTILINE
 )
@@ -255,8 +259,8 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
         reached = paths.reached(relative)
         if reached.isdisjoint(torch) or (reached.isdisjoint(concerned) and not options.place_on_npu):
             continue
-        # A file of tests that starts itself is a program as well.
-        if _RUNS_TESTS.search(raw) if is_test(relative) else _is_script(raw):
+        # A file of tests that starts itself is a program as well; and a name alone makes no file one of tests.
+        if _RUNS_TESTS.search(raw) if is_test(relative) and _TESTS.search(raw) else _is_script(raw):
             entries.add(relative)
     library = ""
     if not entries and concerned:

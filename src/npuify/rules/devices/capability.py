@@ -64,6 +64,7 @@ def capability_gate(node: ast.Call | ast.Attribute | ast.Name, file: PythonFile)
         used = _literal(parent.values[-1])
         chosen = _check_value(parent, used, file) if used is not None else None
         tail = phrase("; this check is {chosen}", chosen=chosen) if chosen is not None else ""
+        goes_on = used is not None and not any(check.with_oldest for check in gates(parent, (used, used), file)[0])
         yield file.report(
             node,
             phrase(
@@ -71,7 +72,8 @@ def capability_gate(node: ast.Call | ast.Attribute | ast.Name, file: PythonFile)
                 values=file.code(parent.values[-1]),
                 tail=tail,
             ),
-            severity=Severity.WARNING,
+            # A branch for older GPUs is worth knowing; a check that refuses to go on may stop the program.
+            severity=Severity.INFO if goes_on else Severity.WARNING,
             subject="torch.cuda.get_device_capability",
             advice=_ADVICE,
         )

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 _ENVIRON_METHODS = ("get", "pop", "setdefault", "setenv", "delenv", "putenv", "getenv", "unsetenv")
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{3,}")
-_SET_IN_COMMAND = re.compile(r"(?:export\s+|env\s+)?([A-Z][A-Z0-9_]{3,})=")
+_SET_IN_COMMAND = re.compile(
+    r"(?:^|[;&|(]\s*|(?<![\w-])(?:export\s|env\s|-e\s|--env\s|--env=)\s*)(?:[A-Z][A-Z0-9_]*=\S*\s+)*?([A-Z][A-Z0-9_]{3,})="
+)
+"""Where a command of a shell, or of a container, sets a variable; an argument of a program is none."""
 _VALUE_IN_COMMAND = re.compile(r"[\w,.:-]+(?=\s|$)")
 _SHELLS = frozenset(
     f"{module}.{name}"
@@ -185,11 +188,11 @@ def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator
     """A finding for a variable that a command in a text sets, and the program that it starts reads."""
     from npuify.knowledge.variables import fact_of, translate
 
-    set_there = _SET_IN_COMMAND.match(text)
-    if set_there is None or not _runs_in_shell(node, file):
+    named = [(one, fact_of(one.group(1), file.framework)) for one in _SET_IN_COMMAND.finditer(text)]
+    set_there, fact = next(((one, fact) for one, fact in named if fact is not None and fact.npu), (None, None))
+    if set_there is None or fact is None:
         return
-    fact = fact_of(set_there.group(1), file.framework)
-    if fact is None or not fact.npu:
+    if not _runs_in_shell(node, file) and not _is_handed_on(node, fact.cuda, file):
         return
     given = _VALUE_IN_COMMAND.match(text, set_there.end())
     done = translate(fact, given[0] if given else None)
@@ -212,6 +215,17 @@ def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator
         source=fact.source,
         advice="" if edits else phrase("write {npu} in the command", npu=fact.npu),
     )
+
+
+def _is_handed_on(node: ast.expr, name: str, file: PythonFile) -> bool:
+    """Whether a text is put together with what its variable holds here: ``"--env NAME=%s" % os.environ["NAME"]``."""
+    whole = node
+    for up in file.ancestors(node):
+        if isinstance(up, ast.stmt):
+            break
+        if isinstance(up, ast.expr):
+            whole = up
+    return any(isinstance(one, ast.Constant) and one.value == name for one in ast.walk(whole))
 
 
 _WITHOUT_PROGRAM = "torch.npu.mem_get_info() and torch.npu.get_device_name() work without an external program; "
