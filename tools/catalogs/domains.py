@@ -23,30 +23,14 @@ class StillEnglish(NamedTuple):
 
 STILL_ENGLISH = StillEnglish(
     rooms=("simulator", "knowledge/generate"),
-    catalogs=(
-        "analysis",
-        "distribute",
-        "editor",
-        "facts-frameworks",
-        "facts-tensorflow",
-        "handover",
-        "html",
-        "launch",
-        "lsp",
-        "mcp",
-        "review",
-        "run",
-        "scaffold",
-        "studio",
-        "trace",
-        "verify",
-    ),
-    glued=("rules/packages/plugin_calls.py",),
+    catalogs=(),
+    glued=(),
 )
 _NO_TEXTS = (
     "scaffold/templates",
     "handover/scripts",
     "launch/templates",
+    "distribute/runtime",
     "helpers",
     "simulator/tensorflow/inside",
     "language",

@@ -25,6 +25,8 @@ _READ_BY_PEOPLE = {"message", "advice", "help", "why", "title"}
 _ERRORS = {"NpuifyError", "Refused", "FileError", "BadParameter"}
 _FOR_PROGRAMMERS = {"TypeError", "ValueError", "RuntimeError", "KeyError", "AssertionError", "RuleDefinitionError"}
 _FUNCTIONS = {"phrase", "sentences", "semicolons", "commas"}
+_TAKE_NAMES = {"compile", "startswith", "split", "splitlines", "_rows"}
+"""Functions that are given names or patterns, not texts."""
 _NO_TEXT = {"source", "description", "pattern", "metavar", "words", "names"}
 """Keywords whose strings are none."""
 
@@ -127,7 +129,7 @@ def _is_aside(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
             return True
         if isinstance(at, ast.keyword) and at.arg in _NO_TEXT:
             return True
-        if isinstance(at, ast.Call) and (_called(at) in _FOR_PROGRAMMERS or _called(at) in ("compile", "startswith")):
+        if isinstance(at, ast.Call) and (_called(at) in _FOR_PROGRAMMERS or _called(at) in _TAKE_NAMES):
             return True
         if isinstance(at, (ast.FunctionDef, ast.ClassDef, ast.Module)):
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.language import phrase, plural
 from npuify.trace.result import Support
 from npuify.trace.summary import ORDER, TITLES, counts, operators
 
@@ -20,7 +20,7 @@ _LINES = 3
 
 def heading(result: TraceResult) -> str:
     """What was traced, in one line."""
-    done = f"{result.steps} step{'s' if result.steps != 1 else ''}" if result.steps else "no step"
+    done = plural("{count} step", "{count} steps", result.steps) if result.steps else phrase("no step")
     if result.failure is not None:
         done = phrase("until it failed ({done} of an optimizer)", done=done)
     elif not result.stopped:
@@ -54,11 +54,12 @@ def remarks(result: TraceResult) -> tuple[str, ...]:
     computed = sum(read.count for read in result.reads if read.computed)
     if computed:
         rows.append(
-            phrase(
-                "{computed} time{value} the program needed a tensor's numbers: the part that leads to "
-                "them was computed on the CPU.",
-                computed=computed,
-                value="s" if computed != 1 else "",
+            plural(
+                "{count} time the program needed a tensor's numbers: the part that leads to them was computed on the "
+                "CPU.",
+                "{count} times the program needed a tensor's numbers: the part that leads to them was computed on the "
+                "CPU.",
+                computed,
             )
         )
     for read in assumed:
@@ -83,14 +84,14 @@ def lines(result: TraceResult) -> Iterator[str]:
     for support, count in counts(result).items():
         if count or support is Support.KERNEL:
             kinds = len({call.name for call in result.of(support)})
-            calls = phrase(
-                "{count_:>8} call{value} of {kinds} operator{value2}",
-                count_=count,
-                value="s" if count != 1 else "",
-                kinds=kinds,
-                value2="s" if kinds != 1 else "",
+            calls = plural("{count:>8} call", "{count:>8} calls", count)
+            operators_in_words = plural("{count} operator", "{count} operators", kinds)
+            yield phrase(
+                "{calls} of {operators} {where}",
+                calls=calls,
+                operators=operators_in_words,
+                where=phrase(TITLES[support]),
             )
-            yield f"{calls} {TITLES[support]}"
     rows = operators(result)
     for support in ORDER[:3]:
         own = [row for row in rows if row.support is support]

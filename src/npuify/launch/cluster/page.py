@@ -55,24 +55,19 @@ def _steps(plan: Plan, files: tuple[str, ...]) -> Iterator[str]:
     steps.append("Make sure that the machines reach each other (see below).")
     steps.append("On every machine, as root: `bash check_NAME.sh`. All lines must say ok.")
     first = plan.machines[0]
+    several = f" --nodes {len(plan.machines)} --master {first.address}" if len(plan.machines) > 1 else ""
     steps.append(
         phrase(
-            "Start the program on all machines within two minutes: `npuify launch ENTRY --cards {number}",
-            number=len(first.cards),
+            "Start the program on all machines within two minutes: `{command}` writes the script.",
+            command=f"npuify launch ENTRY --cards {len(first.cards)}{several} -o launch",
         )
-        + (
-            phrase(" --nodes {number} --master {address}", number=len(plan.machines), address=first.address)
-            if len(plan.machines) > 1
-            else ""
-        )
-        + " -o launch` writes the script."
     )
     if "rank_table.json" in files:
         steps.append(
             "`rank_table.json` goes to the same path on every machine, as a file, not a link: `export "
             "RANK_TABLE_FILE=/path/rank_table.json`. PyTorch needs it only to start large clusters faster."
         )
-    yield from (f"{number}. {step}" for number, step in enumerate(steps, start=1))
+    yield from (f"{number}. {phrase(step)}" for number, step in enumerate(steps, start=1))
     yield ""
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.paddle import INDEX, WITH_PLUGIN
-from npuify.language import phrase
+from npuify.language import commas, phrase
 from npuify.rules.packages.paddle_set import WITHOUT_PLUGIN, paddle_version
 from npuify.rules.packages.vllm_set import PLUGIN, second_call
 
@@ -74,8 +74,12 @@ def _judge_paddle(command: PipCommand, data: bytes, file: TextFile) -> None:
         subject="paddle-custom-npu",
         advice=phrase("after it: pip install {wanted}", wanted=wanted)
         if version in WITH_PLUGIN
-        else f"no plug-in is known for this version; those of {', '.join(WITH_PLUGIN)} are: pip install "
-        f"paddle-custom-npu==VERSION -i {INDEX}",
+        else phrase(
+            "no plug-in is known for this version; those of {versions} are: "
+            "pip install paddle-custom-npu==VERSION -i {index}",
+            versions=commas(WITH_PLUGIN),
+            index=INDEX,
+        ),
     )
 
 

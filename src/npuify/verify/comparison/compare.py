@@ -219,7 +219,9 @@ def _of_rank(difference: Difference, rank: int) -> Difference:
 def _verdict(first: Difference | None, a: Capture, b: Capture) -> str:
     if first is None:
         return phrase(
-            "{value} computes the same as {value2}, up to rounding", value=b.device or "B", value2=a.device or "A"
+            "{target} computes the same as {reference}, up to rounding",
+            target=b.device or "B",
+            reference=a.device or "A",
         )
     name = "" if first.name in TITLES[first.kind] else f"{first.name}: "
     return f"{name}{TITLES[first.kind]}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.language import padded, phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,9 @@ def lines(result: Comparison) -> Iterator[str]:
         rows = worst(result.points, direction)
         if rows:
             yield ""
-            yield phrase("{title}:    error    given    limit   cosine  module", title=title)
+            columns = (("error", 9), ("given", 9), ("limit", 9), ("cosine", 9))
+            names = "".join(padded(phrase(name), width, right=True) for name, width in columns)
+            yield f"{phrase('{title}:', title=title)}{names}  {phrase('module')}"
             for point in rows:
                 cosine = "-" if point.cosine is None else f"{point.cosine:.6f}"
                 mark = "  ← amplified" if point.amplified else ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import padded, phrase
 from npuify.report import printable
 from npuify.report.schemas import schema_of
 
@@ -27,24 +27,25 @@ VERDICTS: Final = {
 
 def render_text(report: LossReport) -> str:
     """The report for a person: the verdict, the reasons, what to do, then the numbers."""
-    lines = [VERDICTS[report.verdict], ""]
-    lines += [f"  {one}" for one in report.said]
+    lines = [phrase(VERDICTS[report.verdict]), ""]
+    lines += [f"  {phrase(one)}" for one in report.said]
     if report.advice:
-        lines += ["", *(f"  -> {one}" for one in report.advice)]
-    lines += ["", phrase("pointsmean errorlargest  at step   bias")]
-    lines.append(_row("first steps", report.first))
+        lines += ["", *(f"  -> {phrase(one)}" for one in report.advice)]
+    lines += ["", _titles(), _row(phrase("first steps"), report.first)]
     if report.long_run is not None:
-        lines.append(_row("long run", report.long_run))
-    lines.append(
-        phrase(
-            "averaged{percent:>12}   (moving average over {window})",
-            percent=percent(report.smoothed_error),
-            window=report.window,
-        )
-    )
-    lines.append(f"{'at the end':14}{report.final_reference:8.5g}  against {report.final_target:.5g}")
-    lines += ["", *curve_lines(report.reference, "reference"), *curve_lines(report.target, "target")]
+        lines.append(_row(phrase("long run"), report.long_run))
+    window = phrase("(moving average over {window})", window=report.window)
+    lines.append(f"{padded(phrase('averaged'), 22)}{percent(report.smoothed_error):>12}   {window}")
+    against = phrase("against {value:.5g}", value=report.final_target)
+    lines.append(f"{padded(phrase('at the end'), 14)}{report.final_reference:8.5g}  {against}")
+    lines += ["", *curve_lines(report.reference, phrase("reference")), *curve_lines(report.target, phrase("target"))]
     return printable("\n".join(lines) + "\n")
+
+
+def _titles() -> str:
+    numbers = ((phrase("points"), 8), (phrase("mean error"), 12), (phrase("largest"), 10))
+    right = "".join(padded(title, width, right=True) for title, width in numbers)
+    return f"{'':14}{right}  {padded(phrase('at step'), 8)}  {phrase('bias')}"
 
 
 def curve_lines(curve: Curve, role: str) -> list[str]:
@@ -55,19 +56,25 @@ def curve_lines(curve: Curve, role: str) -> list[str]:
         steps=curve.steps[0],
         steps2=curve.steps[-1],
     )
-    counted = " (counted)" if curve.counted else ""
+    counted = phrase(" (counted)") if curve.counted else ""
     device = phrase(", ran on {device}", device=curve.device) if curve.device else ""
-    return [
-        f"{role:10} {curve.file}: {curve.metric!r} from {curve.kind}, {steps}{counted}{device}",
-        *(f"{'':10}   {note}" for note in curve.notes),
-    ]
+    known = phrase(
+        "{file}: {metric!r} from {kind}, {steps}{counted}{device}",
+        file=curve.file,
+        metric=curve.metric,
+        kind=phrase(curve.kind),
+        steps=steps,
+        counted=counted,
+        device=device,
+    )
+    return [f"{padded(role, 10)} {known}", *(f"{'':10}   {phrase(note)}" for note in curve.notes)]
 
 
 def _row(name: str, one: Part) -> str:
-    mark = "ok" if one.aligned else "NOT ALIGNED"
+    mark = phrase("ok") if one.aligned else phrase("NOT ALIGNED")
     bias = f"{'+' if one.bias > 0 else '-'}{percent(abs(one.bias))}" if one.bias else "0"
     errors = f"{percent(one.mean_error):>12}{percent(one.max_error):>10}"
-    return f"{name:14}{one.points:8d}{errors}  {one.max_at:<8d}  {bias:8}  {mark}"
+    return f"{padded(name, 14)}{one.points:8d}{errors}  {one.max_at:<8d}  {bias:8}  {mark}"
 
 
 def render_json(report: LossReport) -> str:
