@@ -10,11 +10,12 @@ import pytest
 from tools.forms import table
 from tools.forms.binding import refused_calls
 from tools.forms.extract import changed_statements, documented
-from tools.forms.rows import rows
 
 from npuify import knowledge
 from npuify.engine.catalog import all_rules
 from npuify.knowledge.forms import FormsFile, forms_files, proof_of
+from npuify.selftest.areas.form_rows import rows
+from npuify.selftest.inside.forms_asked import NOT_SIMULATED
 
 from ..harness import output
 
@@ -83,13 +84,6 @@ REFUSED = {
     # Nothing writes it; who asks an accelerator for it is told so by torch.
     "torch.accelerator.get_device_capability()": "RuntimeError",
 }
-
-
-NOT_SIMULATED = (
-    *("host_memory_stats", "_NPUBase", "NPUPluggableAllocator", "_NPUAllocator", "MemPool", "from_ipc_handle"),
-    *("torch_npu.distributed.rpc.options", "torch_npu.dynamo.torchair"),
-)
-"""Statistics of pinned memory, private classes, allocators of one's own, handles between processes, RPC, torchair."""
 
 
 def test_the_simulator_has_what_rows_say() -> None:

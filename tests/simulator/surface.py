@@ -9,9 +9,7 @@ import sys
 import types
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "real_torch_npu" / "probes"))
-
-from signature_text import parameters_of
+from npuify.selftest.inside.signature_text import parameters_of
 
 
 def kind_of(value: object) -> str:

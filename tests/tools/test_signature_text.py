@@ -6,9 +6,9 @@ import enum
 from typing import Any
 
 import pytest
-from tools.real_torch_npu.probes.signature_text import default_text, parameters_of, split_outermost
 
 from npuify.knowledge.release.signatures import parse_parameters
+from npuify.selftest.inside.signature_text import default_text, parameters_of, split_outermost
 
 
 def _plain(a: int, b: str = "x", *, c: float = 1e-6, **rest: Any) -> None: ...

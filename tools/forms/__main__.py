@@ -14,13 +14,13 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from npuify.selftest.areas.form_rows import rows
 from tools.real_torch_npu.machine import prepare
 from tools.real_torch_npu.packages import PackageError
 from tools.real_torch_npu.stand_ins import StandInError
 
 from . import table
 from .extract import cases, documented
-from .rows import rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from .extract import Form
 
-INSIDE = Path(__file__).parent / "inside"
+INSIDE = Path(__file__).parent / "inside.py"
 DEVICES = "8"
 _AT_ONCE = 60
 """Forms after which what is known is written down."""
@@ -120,7 +120,7 @@ def _run(jobs: dict[str, Any], start: list[str], environment: dict[str, str], wh
     with tempfile.TemporaryDirectory() as folder:
         source, output = Path(folder, "jobs.json"), Path(folder, "found.json")
         source.write_text(json.dumps(jobs), encoding="utf-8")
-        command = [*start, str(INSIDE / "__main__.py"), str(source), str(output), where]
+        command = [*start, str(INSIDE), str(source), str(output), where]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if not output.is_file():
             raise PackageError(f"nothing came back from {where} torch_npu: {done.stderr[-1000:]}")

@@ -32,6 +32,7 @@ _COMMANDS = (
     _Command("", "rules", "rules:rules"),
     _Command("", "doctor", "doctor:doctor"),
     _Command("", "diagnose", "diagnose:diagnose"),
+    _Command("", "selftest", "selftest:selftest"),
     _Command("", "launch", "launch:launch"),
     _Command("", "run", "run:run", passes_on=True),
     _Command("", "simulate", "simulate:simulate", passes_on=True),

@@ -20,6 +20,7 @@ SCHEMAS = {
     "verify-steps": "npuify.verify.steps.text:schema",
     "port": "npuify.port.way:schema",
     "fleet": "npuify.fleet.text:schema",
+    "selftest": "npuify.selftest.text:json_schema",
     "checklist": "npuify.handover.pages:schema",
 }
 """What a schema can be asked for of, and the function that gives it. ``scan`` stands for ``migrate``, too."""

@@ -199,7 +199,9 @@ def build(root: ModuleType) -> None:
         runner.__spec__ = importlib.util.spec_from_file_location(runner.__name__, place)
         sys.modules[runner.__name__] = runner
     npu = builder.modules["torch_npu.npu"]
-    npu.__dict__["default_generators"] = tuple(state.device.default_generator(i) for i in range(state.settings.devices))
+    npu.__dict__["default_generators"] = tuple(
+        state.device.default_generator(i) for i in range(state.device.device_count())
+    )
     torch._register_device_module("npu", npu)
     patches.apply(root)
 

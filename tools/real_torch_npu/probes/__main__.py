@@ -12,6 +12,8 @@ import os
 import sys
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[3] / "src"))
+
 
 def main() -> None:
     """Run the probe that the first argument names, and leave its answer in the file that the second one names."""

@@ -12,20 +12,8 @@ import re
 import tempfile
 from typing import Any
 
-from call_list import CALLS
+from npuify.selftest.inside.call_list import CALLS, SETUP
 
-_SETUP = """
-import torch, torch_npu
-F = torch.nn.functional
-m = torch.tensor([[2.0, 0.5, 0.1], [0.5, 3.0, 0.2], [0.1, 0.2, 4.0]])
-x = m.npu()
-v = torch.tensor([0.2, 0.5, 0.7]).npu()
-i = torch.tensor([0, 1, 2]).npu()
-b = torch.tensor([True, False, True]).npu()
-image = torch.ones(1, 2, 8, 8).npu()
-volume = torch.ones(1, 2, 4, 4, 4).npu()
-labels = torch.tensor([0, 1, 2]).npu()
-"""
 _FALLBACK = re.compile(r"CAUTION: The operator 'aten::([\w.]+)'")
 _NO_KERNEL = ("Failed to find function aclop", "libopapi", "Failed to find function acl", "error code is 207000")
 
@@ -55,7 +43,7 @@ def _in_a_process(call: str, space: dict[str, Any]) -> dict[str, object]:
 
 def _outcome(call: str, space: dict[str, Any]) -> str:
     try:
-        exec(_SETUP, space)
+        exec(SETUP, space)
         exec(call, space)
         space["torch"].npu.synchronize()
     except Exception as error:  # what it raises is the answer

@@ -9,7 +9,7 @@ import sys
 import types
 from typing import Any
 
-from signature_text import parameters_of
+from npuify.selftest.inside.signature_text import parameters_of
 
 _WHOLE = ("torch_npu.npu",)
 """Packages of which every public module counts."""

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     import torch
 
 
-def get_default_generator(index: int) -> torch.Generator:
+def get_default_generator(device_index: int) -> torch.Generator:
     """The generator that a device's operators draw from."""
-    return cast("torch.Generator", state.device.default_generator(index))
+    return cast("torch.Generator", state.device.default_generator(device_index))
 
 
 def _get_generator(device: torch.device) -> torch.Generator:

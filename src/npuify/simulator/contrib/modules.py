@@ -239,6 +239,10 @@ class FastBatchNorm1d(nn.BatchNorm1d):
         super().__init__(*args, **kwargs)
         _count_in_int32(self)
 
+    def forward(self, input1: torch.Tensor) -> torch.Tensor:
+        """Normalize."""
+        return super().forward(input1)
+
 
 class FastBatchNorm2d(nn.BatchNorm2d):
     """``torch.nn.BatchNorm2d`` that counts its batches in int32."""
@@ -247,6 +251,10 @@ class FastBatchNorm2d(nn.BatchNorm2d):
         super().__init__(*args, **kwargs)
         _count_in_int32(self)
 
+    def forward(self, input1: torch.Tensor) -> torch.Tensor:
+        """Normalize."""
+        return super().forward(input1)
+
 
 class FastBatchNorm3d(nn.BatchNorm3d):
     """``torch.nn.BatchNorm3d`` that counts its batches in int32."""
@@ -254,6 +262,10 @@ class FastBatchNorm3d(nn.BatchNorm3d):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         _count_in_int32(self)
+
+    def forward(self, input1: torch.Tensor) -> torch.Tensor:
+        """Normalize."""
+        return super().forward(input1)
 
 
 class Prefetcher:

@@ -77,8 +77,8 @@ class Thing:
     def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, *error: Any) -> bool:
-        return False
+    def __exit__(self, *error: Any) -> None:
+        return None
 
     def __bool__(self) -> bool:
         return True

@@ -1,4 +1,4 @@
-"""Runs programs in the environment of a release: ``python inside PROGRAMS OUTPUT [real|simulated]``.
+"""Runs programs in the environment of a release: ``python inside.py PROGRAMS OUTPUT [real|simulated]``.
 
 Only torch, torch_npu, numpy and the standard library are there. Each program has a process of its own, forked off
 before the device is touched: importing is most of the time.
@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[2] / "src"))
 _SECONDS = 90
 """For one program. What hangs for longer is ended, and counts as not reached."""
 
@@ -27,7 +28,7 @@ def main() -> None:
     programs = json.loads(Path(source).read_text(encoding="utf-8"))
     for module in ("torch_npu", "torch._dynamo", "torch.distributed.optim"):  # what programs load later, at length
         importlib.import_module(module)
-    runner = importlib.import_module("runner")
+    runner = importlib.import_module("npuify.selftest.inside.forms.runner")
     found = {}
     for number, (name, program) in enumerate(sorted(programs.items())):
         found[name] = _in_a_process(runner, program, where)

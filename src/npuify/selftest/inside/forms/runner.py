@@ -15,10 +15,10 @@ import types
 from pathlib import Path
 from typing import Any
 
-import libraries
-import samples
 import torch
-from branches import forced
+
+from npuify.selftest.inside.forms import libraries, samples
+from npuify.selftest.inside.forms.branches import forced
 
 DONE, STAND_IN, NOT_REACHED = "done", "stand-in", "not reached"
 _ATTEMPT_SECONDS = 40
@@ -153,7 +153,7 @@ class _Run:
     def _mode(self) -> Any:
         if self.where == "simulated":
             return contextlib.nullcontext()
-        from kernels import Kernels
+        from npuify.selftest.inside.forms.kernels import Kernels
 
         return Kernels()
 
@@ -257,7 +257,7 @@ def _arguments(function: Any, kind: str) -> tuple[list[Any], dict[str, Any]]:
 
 def _left_out(tree: ast.Module) -> list[str]:
     """Names that the program uses and nothing in it makes."""
-    made, used = set(dir(builtins)), set()
+    made, used = set(dir(builtins)), set[str]()
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
             (used if isinstance(node.ctx, ast.Load) else made).add(node.id)

@@ -1,6 +1,20 @@
-"""Calls of torch's public functions with NPU tensors; `calls` prepares the variables."""
+"""Calls of torch's public functions with NPU tensors."""
 
 from __future__ import annotations
+
+SETUP = """
+import torch, torch_npu
+F = torch.nn.functional
+m = torch.tensor([[2.0, 0.5, 0.1], [0.5, 3.0, 0.2], [0.1, 0.2, 4.0]])
+x = m.npu()
+v = torch.tensor([0.2, 0.5, 0.7]).npu()
+i = torch.tensor([0, 1, 2]).npu()
+b = torch.tensor([True, False, True]).npu()
+image = torch.ones(1, 2, 8, 8).npu()
+volume = torch.ones(1, 2, 4, 4, 4).npu()
+labels = torch.tensor([0, 1, 2]).npu()
+"""
+"""Prepares the variables of the calls."""
 
 CALLS = {
     "torch.linalg.cholesky": "torch.linalg.cholesky(x)",

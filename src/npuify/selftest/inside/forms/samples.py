@@ -8,8 +8,9 @@ from typing import Any
 from unittest import mock
 
 import torch
-from libraries import Thing
 from torch import nn
+
+from npuify.selftest.inside.forms.libraries import Thing
 
 KINDS = ("tensor", "int", "str", "dict", "half", "list", "module", "thing")
 """What an argument may be of which nothing but a meaningless name is known; they are tried in this order."""

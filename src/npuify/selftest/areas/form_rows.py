@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from npuify import knowledge
 from npuify.knowledge.removed import removed_names
-
-from .extract import Form
+from npuify.selftest.areas.form import Form
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.knowledge.schema import Counterpart, Signature
 
-PACKAGE = Path(__file__).parents[2] / "src" / "npuify"
+PACKAGE = Path(__file__).parents[2]
 _IMPORTS = "import torch\nimport torch_npu\nfrom binding import bind\n"
 _BINDING = '''\
 import importlib
@@ -196,7 +195,7 @@ _SOURCES = ("rules", "knowledge/data", "diagnosis", "styles", "distribute")
 
 def _said() -> Form:
     """NPU names in messages, advice and rewritten code, wherever they stand."""
-    found = set()
+    found = set[str]()
     for folder in _SOURCES:
         for path in sorted((PACKAGE / folder).rglob("*")):
             if path.suffix in (".py", ".toml"):

@@ -1,0 +1,1 @@
+"""Runs programs that rules write, statement by statement."""
