@@ -54,9 +54,10 @@ def question_of(row: Meaning, table: ReleaseTable) -> str:
         case "returns-none":
             return f"is_none({name!r})"
         case "no-effect":
-            return f"does_nothing({row.cuda!r})" + (f" and does_nothing({npu!r})" if npu and "sdp" in npu else "")
+            switches = [row.cuda, npu] if "sdp" in npu else [row.cuda]
+            return " and ".join(f"does_nothing({one!r})" for one in switches)
         case "raises":
-            return f"raised(lambda: {row.cuda}() if callable({row.cuda}) else {row.cuda}) != ''"
+            return f"fails({row.cuda!r})"
         case _:
             return ""
 

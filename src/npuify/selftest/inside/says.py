@@ -32,8 +32,31 @@ def _space() -> dict[str, Any]:
     import torch
     import torch_npu
 
-    own = (there, is_none, does_nothing, raised, said, parameters, find, asked_of_cuda, sets_cuda, has_own_attention)
+    own = (
+        fails,
+        there,
+        is_none,
+        does_nothing,
+        raised,
+        said,
+        parameters,
+        find,
+        asked_of_cuda,
+        sets_cuda,
+        has_own_attention,
+    )
     return {"torch": torch, "torch_npu": torch_npu, "os": os, **{function.__name__: function for function in own}}
+
+
+def fails(name: str) -> bool:
+    """Whether it raises to have a name, or to call what it stands for."""
+
+    def use() -> None:
+        found = find(name)
+        if callable(found):
+            found()
+
+    return raised(use) != ""
 
 
 def there(name: str) -> bool:
