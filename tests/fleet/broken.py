@@ -1,4 +1,4 @@
-"""A process that examines projects, in which those with some names break it: crash, hang, grow, exit."""
+"""A process that examines projects, in which those with some names break it: crash, hang, grow, exit, wait."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ def _examine(task: Task, stage: object = lambda: None) -> Outcome:
     if name.startswith("hang"):
         (Path(task.source.place) / "begun").touch()
         time.sleep(3600)
+    if name.startswith("gate"):
+        (Path(task.source.place) / f"begun-{os.getppid()}").touch()
+        while not (Path(task.source.place) / "go").exists():
+            time.sleep(0.02)
     if name.startswith("grow"):
         kept = []
         while True:
