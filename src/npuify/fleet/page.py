@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _STYLE_OF: Final = {"runs": "migrated", "review": "review", "work": "review", "blocked": "manual", FAILED: "note"}
 """The colours of verdicts, by the names that they have in the reports of single projects."""
-_SHOWN: Final = 40
+_SHOWN: Final = 25
 """Decisions and operators that are drawn; the other formats have all."""
 _NAMED: Final = 12
 """Projects that are named in a row."""

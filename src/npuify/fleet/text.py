@@ -104,7 +104,8 @@ def name_of(one: Decision) -> str:
 
     if one.name == REPLACE_KERNELS:
         return phrase("CUDA kernels with proven replacements (--replace-kernels)")
-    return phrase("CUDA extension {name}", name=one.name) if one.kind == "kernels" else one.name
+    own = one.kind == "kernels" and ":" not in one.name
+    return phrase("CUDA extension {name}", name=one.name) if own else one.name
 
 
 def _lines(report: Report) -> Iterator[str]:
