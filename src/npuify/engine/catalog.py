@@ -57,6 +57,7 @@ MODULES = (
     "rules.paddle.options",
     "rules.paddle.settings",
     "rules.vllm.arguments",
+    "rules.vllm.commands",
     "rules.vllm.options",
     "rules.vllm.internals",
     "rules.vllm.settings",

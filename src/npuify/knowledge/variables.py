@@ -287,6 +287,39 @@ def _exchanged(old: str, new: str) -> Callable[[str, str], Translation]:
     return translator
 
 
+def _first_engine(npu: str, value: str) -> Translation:
+    """1 asks for what there is; 0 asks for an engine that is gone."""
+    if value.strip() != "0":
+        return Translation(npu)
+    return Translation("", problem="0 asks for an engine that vLLM has no more: 0.10 and 0.11 refuse to start")
+
+
+def _second_runner(npu: str, value: str) -> Translation:
+    if value.strip() in ("", "0"):
+        return Translation(npu)
+    return Translation("", problem="the plug-in's second model runner is not complete: write 0, or leave it out")
+
+
+_PLUGINS = ("ascend", "ascend_kv_connector", "ascend_model_loader", "ascend_service_profiling", "ascend_model")
+
+
+def _plugins(npu: str, value: str) -> Translation:
+    """It lists all plug-ins that may be loaded: without those for NPUs vLLM finds no device."""
+    named = [part.strip() for part in value.split(",") if part.strip()]
+    if "ascend" in named:
+        return Translation(npu)
+    return Translation(npu, ",".join((*named, *_PLUGINS)), Safety.REVIEW, "without ascend in it, vLLM finds no NPU")
+
+
+def _at_least(low: int) -> Callable[[str, str], Translation]:
+    def translator(npu: str, value: str) -> Translation:
+        if not value.strip().isdigit() or int(value) >= low:
+            return Translation(npu)
+        return Translation(npu, str(low), Safety.REVIEW)
+
+    return translator
+
+
 def stays(done: Translation, name: str) -> bool:
     """Whether a variable is on Ascend what it is here, name and value."""
     return done.name == name and done.value is None
@@ -298,6 +331,10 @@ _TRANSLATORS: Mapping[str, Callable[[str, str], Translation]] = {
     "JAX_PLATFORM_NAME": _jax,
     "VLLM_TARGET_DEVICE": _exchanged("cuda", "empty"),
     "VLLM_WORKER_MULTIPROC_METHOD": _exchanged("fork", "spawn"),
+    "VLLM_USE_V1": _first_engine,
+    "VLLM_USE_V2_MODEL_RUNNER": _second_runner,
+    "VLLM_PLUGINS": _plugins,
+    "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS": _at_least(1837),
     "NVIDIA_VISIBLE_DEVICES": _container,
     "PYTORCH_CUDA_ALLOC_CONF": _allocator,
     "CUDA_LAUNCH_BLOCKING": lambda npu, value: _known(npu, value, ("0", "1", "")),

@@ -50,7 +50,7 @@ def unit(job: Job, script: Path) -> str:
 
 def vllm_changes(job: Job) -> Iterator[Change]:
     """What a service lacks, as far as its arguments show."""
-    from npuify.knowledge.frameworks.vllm import engine_argument
+    from npuify.knowledge.frameworks.vllm import VllmAim
 
     arguments = job.arguments
     for at, argument in enumerate(arguments):
@@ -58,7 +58,7 @@ def vllm_changes(job: Job) -> Iterator[Change]:
         if not name.startswith("--"):
             continue
         after = arguments[at + 1] if at + 1 < len(arguments) and not arguments[at + 1].startswith("--") else None
-        row = engine_argument(name[2:].replace("-", "_"), value or after)
+        row = VllmAim().argument(name[2:].replace("-", "_"), value or after)
         if row is not None and (row.action == "remove" or row.severity == "error"):
             yield Change("must", f"{name}: {row.message}" + (f"; {row.advice}" if row.advice else ""))
     if job.nodes > 1:

@@ -25,6 +25,9 @@ def test_the_communicator_of_the_plugin_takes_the_place_of_nccls() -> None:
         ("from vllm.v1.worker.gpu_worker import Worker\n", "NPUWorker"),
         ("from vllm import _custom_ops as ops\n", "torch_npu"),
         ("import vllm._C\n", "torch_npu"),
+        ("from vllm.platforms import current_platform\nkey = current_platform.dispatch_key\n", "PrivateUse1"),
+        ("from vllm import LLM\nLLM('m').llm_engine.model_executor.driver_worker.model\n", "collective_rpc"),
+        ("from vllm.sampling_params import GuidedDecodingParams\n", "StructuredOutputsParams"),
         ("from vllm.v1.attention.backends.flash_attn import FlashAttentionBackend\n", "platform"),
     ],
 )

@@ -89,8 +89,11 @@ class EngineArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     """Whether Python's classes still have it."""
 
     def means(self, value: str | None) -> bool:
-        """Whether a value is one that the row is about; None: nobody knows the value."""
-        return not self.values or (value is not None and any(fnmatchcase(value, one) for one in self.values))
+        """Whether a value is one that the row is about; None: nobody knows the value. Blanks do not count."""
+        if not self.values:
+            return True
+        shown = "".join(value.split()) if value is not None else None
+        return shown is not None and any(fnmatchcase(shown, one) for one in self.values)
 
 
 class VllmNames(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -116,11 +119,17 @@ class VllmAim(NamedTuple):
         """The set for it; ``specifier`` is what the very place asks for, and counts before the rest of the project."""
         return choose_set(self.target, specifier or self.required)
 
-    def has(self, row: EngineArgument) -> bool:
-        """Whether the vLLM aimed at may still have an argument."""
+    def argument(self, name: str, value: str | None) -> EngineArgument | None:
+        """What is known of an argument with a value; None where it stays, or where it is not known.
+
+        What vLLM itself has dropped is told only where the vLLM aimed at is one without it.
+        """
+        return next((row for row in engine_arguments().get(name, ()) if row.means(value) and self._tells(row)), None)
+
+    def _tells(self, row: EngineArgument) -> bool:
         from packaging.version import Version
 
-        return not row.dropped or Version(self.choice().row.vllm[0]) < Version(_DROPPED_BY)
+        return not row.dropped or Version(self.choice().row.vllm[0]) >= Version(_DROPPED_BY)
 
 
 @cache
@@ -131,11 +140,6 @@ def engine_arguments() -> Mapping[str, tuple[EngineArgument, ...]]:
         for name in row.names:
             found[name] = (*found.get(name, ()), row)
     return found
-
-
-def engine_argument(name: str, value: str | None) -> EngineArgument | None:
-    """What is known of an argument with a value; None where it stays, or where it is not known."""
-    return next((row for row in engine_arguments().get(name, ()) if row.means(value)), None)
 
 
 @cache

@@ -138,7 +138,9 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     if fact.action == "rename":
         yield file.report(
             node,
-            phrase("{name} is {npu} on Ascend; {problem}", name=name, npu=fact.npu, problem=problem),
+            f"{name}: {problem}"
+            if fact.npu == name
+            else phrase("{name} is {npu} on Ascend; {problem}", name=name, npu=fact.npu, problem=problem),
             subject=name,
             evidence=fact.evidence,
             source=fact.source,

@@ -211,6 +211,8 @@ def _without(name: str, setting: Setting, problem: str, is_renamed: bool, file: 
         message = phrase("{name}: {value} on Ascend", name=name, value=fact.npu or "no counterpart") + (
             f"; {problem}" if problem else ""
         )
+        if fact.npu == name and problem:
+            message = f"{name}: {problem}"
         # What NCCL alone reads does no harm where it stays.
         harmless = name.startswith(("NCCL_", "TORCH_NCCL_", "CUDNN_", "CUBLAS_"))
         severity = Severity.INFO if harmless else Severity.WARNING

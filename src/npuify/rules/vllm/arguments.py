@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
 from npuify.analysis.flow.owners import owner_of_call, owner_of_table
-from npuify.knowledge.frameworks.vllm import engine_argument, engine_arguments
+from npuify.knowledge.frameworks.vllm import engine_arguments
 from npuify.model import Evidence, Safety
 from npuify.rules.registry import rule
 
@@ -26,11 +26,21 @@ _AFTER = re.compile(rb"\s*,\s*")
 _REST_OF_LINE = re.compile(rb"[ \t]*,[ \t]*(?:\r\n?|\n)")
 
 
+_NAMES = frozenset(engine_arguments()) - {"model"}
+_CHECKPOINTS = (
+    *("awq", "gptq", "gguf", "bnb-4bit", "fp8", "nvfp4", "mxfp4"),
+    *("openai/gpt-oss", "deepseek-v3", "deepseek-r1"),
+)
+"""What names of quantized weights hold; which of them an NPU cannot take, the table says under ``model``."""
+_NAME_OF_MODEL = re.compile(r"(?:\./|/|~)?[\w.-]+(?:/[\w.-]+)+|[\w./-]+\.gguf")
+_IMPORTS_VLLM = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+vllm\b")
+
+
 @rule(
     "NPU930",
     "vllm-argument",
     Safety.SAFE,
-    words=tuple(sorted(engine_arguments())),
+    words=(*sorted(_NAMES), *_CHECKPOINTS),
     also_in_file=("vllm",),
     without_torch=True,
     evidence=Evidence.PACKAGE,
@@ -60,17 +70,18 @@ def vllm_argument(node: ast.keyword | ast.Constant, file: PythonFile) -> Iterato
         yield from _keyword(node, file)
     else:
         yield from _entry(node, file)
+        yield from _checkpoint(node, file)
 
 
 def _keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
     call = file.parent(node)
-    if node.arg is None or node.arg not in engine_arguments() or not isinstance(call, ast.Call):
+    if node.arg not in _NAMES or not isinstance(call, ast.Call):
         return
     is_table = isinstance(call.func, ast.Name) and call.func.id == "dict"
     if not (_of_table(call, file) if is_table else _takes(call, file)):
         return
-    row = engine_argument(node.arg, _text(node.value, file))
-    if row is not None and not row.option_only and file.run.vllm.has(row) and not _is_off(row, node.value):
+    row = file.run.vllm.argument(node.arg, _text(node.value, file))
+    if row is not None and not row.option_only and not _is_off(row, node.value):
         edit = None
         if row.action == "remove":
             arguments: list[ast.AST] = sorted([*call.args, *call.keywords], key=file.source.start)
@@ -82,13 +93,13 @@ def _keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
 
 def _entry(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     table = file.parent(node)
-    if node.value not in engine_arguments() or not isinstance(table, ast.Dict) or node not in table.keys:
+    if node.value not in _NAMES or not isinstance(table, ast.Dict) or node not in table.keys:
         return
     if not _of_table(table, file):
         return
     at = table.keys.index(node)
-    row = engine_argument(str(node.value), _text(table.values[at], file))
-    if row is not None and not row.option_only and file.run.vllm.has(row) and not _is_off(row, table.values[at]):
+    row = file.run.vllm.argument(str(node.value), _text(table.values[at], file))
+    if row is not None and not row.option_only and not _is_off(row, table.values[at]):
         edit = None
         if row.action == "remove":
             edit = _without_entry(table, at, file)
@@ -97,7 +108,22 @@ def _entry(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         yield _report(node, str(node.value), row, edit, file)
 
 
+def _checkpoint(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """The name of quantized weights in a file that uses vLLM, however it gets to the engine."""
+    if not isinstance(node.value, str) or not _NAME_OF_MODEL.fullmatch(node.value):
+        return
+    row = file.run.vllm.argument("model", node.value)
+    if row is not None and _IMPORTS_VLLM.search(file.source.data) is not None:
+        yield _report(node, node.value, row, None, file)
+
+
+_OWN_PARSER = re.compile(rb"add_cli_args|make_arg_parser")
+
+
 def _takes(call: ast.Call, file: PythonFile) -> bool:
+    if isinstance(call.func, ast.Attribute) and call.func.attr == "set_defaults":
+        data = file.source.data
+        return _IMPORTS_VLLM.search(data) is not None and _OWN_PARSER.search(data) is not None
     framework = owner_of_call(call, file.model)
     return (
         framework is not None
@@ -141,16 +167,16 @@ def _without(arguments: Sequence[ast.AST], at: int, file: PythonFile) -> Edit | 
     """Takes an argument out of a call: its line, or it with the comma before it, or after it where it is the first."""
     node = arguments[at]
     before = file.source.end(arguments[at - 1]) if at else None
-    return _taken_out(file.source.start(node), file.source.end(node), before, file)
+    return taken_out(file.source.start(node), file.source.end(node), before, file)
 
 
 def _without_entry(table: ast.Dict, at: int, file: PythonFile) -> Edit | None:
     key = table.keys[at]
     before = file.source.end(table.values[at - 1]) if at else None
-    return _taken_out(file.source.start(key), file.source.end(table.values[at]), before, file) if key else None
+    return taken_out(file.source.start(key), file.source.end(table.values[at]), before, file) if key else None
 
 
-def _taken_out(start: int, end: int, before: int | None, file: PythonFile) -> Edit | None:
+def taken_out(start: int, end: int, before: int | None, file: PythonFile) -> Edit | None:
     """The edit that takes out what stands between two offsets; None where a comment would go with it.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.vllm_internals import internal
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
             "device_communicators",
             "vllm.v1.worker",
         ),
-        *("vllm.worker", "vllm.v1.attention", "vllm.attention", "vllm.executor"),
+        *("vllm.worker", "vllm.v1.attention", "vllm.attention", "vllm.executor", "dispatch_key", "driver_worker"),
+        *("get_device_total_memory", "guideddecodingparams"),
     ),
     also_in_file=("vllm",),
     without_torch=True,
@@ -52,6 +54,11 @@ def inside_of_vllm(node: ast.Attribute | ast.ImportFrom | ast.Import, file: Pyth
     """
     if "vllm" in file.project.packages:
         return  # vLLM itself
+    if isinstance(node, ast.Attribute) and node.attr == "driver_worker":
+        row = internal("vllm.executor.driver_worker")
+        if row is not None and _IMPORTS_VLLM.search(file.source.data) is not None:
+            yield _report(node, row, None, file)
+        return
     if isinstance(node, ast.Attribute):
         row = internal(file.qualname(node) or "") if isinstance(node.value, (ast.Name, ast.Attribute)) else None
         parent = file.parent(node)
@@ -67,6 +74,9 @@ def inside_of_vllm(node: ast.Attribute | ast.ImportFrom | ast.Import, file: Pyth
             row = internal(alias.name)
         if row is not None and not row.name.startswith("vllm.platforms.current_platform"):
             yield _report(node, row, _exchanged(node, alias, row, file), file)
+
+
+_IMPORTS_VLLM = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+vllm\b")
 
 
 def _exchanged(node: ast.ImportFrom | ast.Import, alias: ast.alias, row: Internal, file: PythonFile) -> Edit | None:

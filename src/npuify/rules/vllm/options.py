@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.frameworks.vllm import engine_argument, engine_arguments
+from npuify.knowledge.frameworks.vllm import engine_arguments
 from npuify.model import Evidence, Safety
 from npuify.rules.text_file import listed
 from npuify.source.shell import UNKNOWN
@@ -22,7 +22,17 @@ _SERVING_IMAGE = re.compile(r"(?:[\w.:-]+/)*vllm-openai(?:[:@].*)?$")
 _OPTION = re.compile(r"--([A-Za-z][\w-]*)")
 _GAP = re.compile(rb"(?:[ \t]|\\\r?\n)+\Z")
 _ITEMS = re.compile(rb"(?:[ \t]*-[ \t]+[\"']?[^\s\"'#,\[\]]+[\"']?[ \t]*(?:\r?\n|\Z))+")
-_SHORT = {"-q": "quantization", "-tp": "tensor_parallel_size"}
+_SHORT = {
+    "-q": "quantization",
+    "-ac": "attention_config",
+    "-cc": "compilation_config",
+    "-O": "compilation_config",
+    "-sc": "speculative_config",
+    "-pcp": "prefill_context_parallel_size",
+}
+_SHORT_OPTION = re.compile(r"-[A-Za-z]+")
+_PART = re.compile(r"\.(?P<key>[\w.-]+?)(?:=(?P<value>.*))?", re.DOTALL)
+"""What follows an option of which one part is given: ``--attention-config.backend=FLASHINFER``."""
 
 
 @listed(
@@ -74,13 +84,13 @@ def judge_vllm_options(words: Sequence[Word], data: bytes, file: TextFile, *, ar
         are_items: the words are members of a list in YAML or JSON, not a line that a shell reads.
     """
     for at, word in enumerate(words):
-        name, value, last = _option(words, at)
-        row = engine_argument(name, value) if name else None
-        if row is None or not file.run.vllm.has(row):
+        name, value, last = option_at(words, at)
+        row = file.run.vllm.argument(name, value) if name else None
+        if row is None:
             continue
         edits: list[Replacement | None] = []
         if row.action == "remove":
-            edits = [(_without_items if are_items else _without)(data, word, last)]
+            edits = [(_without_items if are_items else without)(data, word, last)]
         elif row.action == "set" and value is not None:
             span = last.span(len(last.value) - len(value), len(last.value))
             edits = [(*span, row.becomes) if span is not None else None]
@@ -99,7 +109,7 @@ def judge_vllm_options(words: Sequence[Word], data: bytes, file: TextFile, *, ar
         )
 
 
-def _without(data: bytes, first: Word, last: Word) -> Replacement | None:
+def without(data: bytes, first: Word, last: Word) -> Replacement | None:
     gap = _GAP.search(data[: first.start])
     if gap is not None:
         return gap.start(), last.end, ""
@@ -119,22 +129,34 @@ def _without_items(data: bytes, first: Word, last: Word) -> Replacement | None:
     return (comma.start(), last.end + 1, "")
 
 
-def _option(words: Sequence[Word], at: int) -> tuple[str, str | None, Word]:
+def option_at(words: Sequence[Word], at: int) -> tuple[str, str | None, Word]:
     """The argument that an option stands for, its value where it can be read, and the word that ends it."""
     word = words[at]
-    match = _OPTION.match(word.value)
-    name = match.group(1).replace("-", "_") if match is not None else _SHORT.get(word.value, "")
+    if at == 0 and not word.value.startswith("-"):
+        return "model", _known(word.value), word
+    match = _OPTION.match(word.value) or _SHORT_OPTION.match(word.value)
+    if match is None:
+        return "", None, word
+    name = match.group(1).replace("-", "_") if match.re is _OPTION else _SHORT.get(match.group(), "")
     rows = engine_arguments().get(name)
     if rows is None:
         return "", None, word
-    rest = word.value[match.end() :] if match is not None else ""
+    rest = word.value[match.end() :]
     if rest[:1] == "=":
         return name, _known(rest[1:]), word
-    if rest:
+    part = _PART.fullmatch(rest)
+    if rest and part is None:
         return "", None, word
+    if part is not None and part["value"] is not None:
+        return name, _known(_as_json(part["key"], part["value"])), word
     if rows[0].flag or at + 1 == len(words) or words[at + 1].value.startswith("--"):
         return name, None, word
-    return name, _known(words[at + 1].value), words[at + 1]
+    value = words[at + 1].value
+    return name, _known(_as_json(part["key"], value) if part is not None else value), words[at + 1]
+
+
+def _as_json(key: str, value: str) -> str:
+    return f'"{key}":{value}' if re.fullmatch(r"[\d.]+|true|false", value) else f'"{key}":"{value}"'
 
 
 def _known(value: str) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.frameworks.vllm import engine_argument, vllm_names
+from npuify.knowledge.frameworks.vllm import vllm_names
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.text_file import listed
 
@@ -78,11 +78,26 @@ def judge_vllm_settings(document: Document, file: TextFile) -> Document:
         nested = {one.path[-1].replace("-", "_") for one in document.keys if one.path[:-1] == values[0].path[:-1]}
         is_pure = names | nested <= vllm_names()
         for value in values:
-            row = engine_argument(_name(value), value.text)
-            if row is not None and not row.option_only and file.run.vllm.has(row) and not _is_off(row, value):
+            row = file.run.vllm.argument(_name(value), value.text)
+            if row is not None and not row.option_only and not _is_off(row, value):
                 judged.add(value.start)
                 _report(value, row, is_pure=is_pure, file=file)
+        _judge_nested(values[0].path[:-1], document, file)
     return document._replace(values=[one for one in document.values if one.start not in judged]) if judged else document
+
+
+def _judge_nested(prefix: tuple[str, ...], document: Document, file: TextFile) -> None:
+    """Report what tables within vLLM's hold, such as ``compilation-config``, which command lines give as JSON."""
+    for value in document.values:
+        if len(value.path) == len(prefix) + 2 and value.path[: len(prefix)] == prefix and value.path[-1] != "#":
+            argument = value.path[-2].replace("-", "_")
+            row = file.run.vllm.argument(argument, f'"{value.path[-1]}":{_as_json(value)}') if argument else None
+            if row is not None and row.values:
+                _report(value, row, is_pure=True, file=file)
+
+
+def _as_json(value: Value) -> str:
+    return value.text if re.fullmatch(r"[\d.]+|true|false", value.text) and not value.quote else f'"{value.text}"'
 
 
 _OWN_WORD = re.compile("|".join(name.replace("_", "[_-]") for name in sorted(_OWN)).encode())

@@ -245,6 +245,7 @@ KEPT: Final = frozenset(
             "NPU925",
             "NPU930",
             "NPU936",
+            "NPU937",
             "NPU945",
             "NPU946",
             "NPU947",

@@ -1,0 +1,1 @@
+command = ["vllm", "serve", "facebook/opt-125m", "--port", "8000"]
