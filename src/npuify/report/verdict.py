@@ -134,7 +134,9 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         aside = sum(not one.only_with for one in told) - len(stopping)
         to_review = sum(not one.only_with for one in review)
         unsafe = sum(one.severity is Severity.ERROR and not one.only_with for one in review)
-        counts = _Counts(len(blockers), len(stopping), aside, to_review, len(scan.errors), unsafe)
+        counts = _Counts(
+            len(blockers), len(stopping), aside, to_review, len(scan.errors), unsafe, len(scan.survey.kernels)
+        )
         summary = _summary(level, counts) if other is None or other.has_rules or rest or stopping else ""
         if other is not None:
             summary = f"{_foreign_summary(other)} {summary}".rstrip()
@@ -271,10 +273,12 @@ class _Counts(NamedTuple):
     errors: int
     unsafe: int
     """Places to review that will not run as they are."""
+    kernels: int
+    """Files with CUDA code of the project's own."""
 
 
 def _summary(level: Level, counts: _Counts) -> str:
-    blockers, manual, aside, review, errors, unsafe = counts
+    blockers, manual, aside, review, errors, unsafe, kernels = counts
     if level is Level.BLOCKED:
         text = phrase(
             "{dependencies} cannot run until it is written or replaced",
@@ -312,6 +316,8 @@ def _summary(level: Level, counts: _Counts) -> str:
         if errors:
             parts.append(_count(errors, "file that could not be processed", "files that could not be processed"))
         # Of kernels that are called, the blockers tell.
+        if not parts and not kernels:
+            return phrase("Nothing is known to stop the program. Only a run on the NPU proves it.")
         parts = parts or [phrase("CUDA code that no Python code was found to call")]
         known = phrase("{unsafe} of them will not run without the edit offered", unsafe=unsafe) if unsafe else ""
         known = phrase("it will not run without the edit offered") if unsafe == review == 1 else known

@@ -69,6 +69,7 @@ def ask(text):
 FIRST = (
     ASK
     + """
+import os
 import tensorflow as tf
 from npu_bridge.npu_init import *
 from npu_bridge.estimator.npu import npu_hook, npu_config
@@ -100,6 +101,16 @@ ask("NPUEstimatorSpec('train', loss=tf.constant(1.0), train_op=tf.no_op(), host_
 ask("NPUEstimatorSpec('train', loss=tf.constant(1.0), train_op=tf.no_op(), host_call=(3, []))")
 ask("npu_config.GraphMemoryOptimizeConfig(recompute='x')")
 ask("npu_config.ExperimentalConfig(graph_memory_optimize_config=3)")
+os.environ["TF_CONFIG"] = '{"cluster": {"chief": ["a:1"], "ps": ["b:1"]}, "task": {"type": "chief", "index": 0}}'
+os.environ["JOB_ID"] = "1"
+servers = tf.distribute.experimental.ParameterServerStrategy()
+# What NPU906 writes for parameter servers, and what was there before.
+SERVERS = "NPURunConfig(model_dir='o', distribute=servers, save_checkpoints_steps=5, mix_compile_mode=True, iterations_per_loop=1, save_summary_steps=100)"
+ask(SERVERS + ".save_summary_steps")
+ask(SERVERS)
+ask("NPURunConfig(model_dir='o', distribute=servers)")
+ask("NPURunConfig(model_dir='o')")
+del os.environ["TF_CONFIG"], os.environ["JOB_ID"]
 ask("util.set_iteration_per_loop(None, tf.constant(1), 2)")
 ask("util.set_iteration_per_loop(None, tf.no_op(), 0)")
 ask("util.check_aoe_mode('3')")

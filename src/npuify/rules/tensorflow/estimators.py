@@ -11,10 +11,12 @@ from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, 
 from npuify.rules.common.calls import argument, keyword_of
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, line_of
+from npuify.rules.tensorflow.run_configs import RUN_CONFIGS, for_servers, with_servers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
@@ -26,7 +28,6 @@ _CANNED: Final = frozenset(
 _OWN: Final = "tf.estimator.Estimator"
 _TPU: Final = ("tf.contrib.tpu.TPUEstimator", "tf.estimator.tpu.TPUEstimator")
 _DROPPED: Final = ("train_distribute", "eval_distribute", "experimental_distribute", "device_fn", "protocol")
-_RUN_CONFIGS: Final = ("tf.estimator.RunConfig", "tf.contrib.tpu.RunConfig", "tf.estimator.tpu.RunConfig")
 
 
 @rule(
@@ -43,7 +44,8 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
 
     This is the small form, which keeps ``Estimator`` and ``RunConfig``. The adapter's own ``NPUEstimator`` and
     ``NPURunConfig`` also broadcast variables by themselves and take options such as ``iterations_per_loop``, but save
-    checkpoints every 100 steps where nothing is said, and need ``JOB_ID``.
+    checkpoints every 100 steps where nothing is said, and need ``JOB_ID``. They are written where nothing else will do:
+    for parameter servers, which several processes with ``TF_CONFIG`` make up.
 
     Before::
 
@@ -82,6 +84,22 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
             + ("" if line else "; --tf-adapter 1.15 or 2.6.5 tells which is meant"),
         )
         return
+    servers = with_servers(node, file) if name == _OWN and line == "1" else None
+    if servers is not None:
+        yield file.report(
+            node,
+            "parameter servers take NPUEstimator with an NPURunConfig: each process needs TF_CONFIG and JOB_ID, and "
+            "saves every 100 steps where nothing is said",
+            edits=servers,
+            safety=Safety.REVIEW if servers else Safety.MANUAL,
+            severity=Severity.ERROR,
+            subject=name,
+            advice=""
+            if servers
+            else "write NPURunConfig(distribute=..., mix_compile_mode=True, iterations_per_loop=1), by keyword, and "
+            "NPUEstimator",
+        )
+        return
     if config is None:
         edits = [add_argument(node, "config=npu_run_config_init()", file)]
     elif isinstance(config, ast.Constant) and config.value is None:
@@ -93,12 +111,20 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         yield file.report(
             node,
             phrase("{message}; it is right where use_tpu is false, so that it is an Estimator", message=message),
-            edits=edits,
+            edits=[*edits, *(_off_tpus(node, file) if config is not None else [])],
             safety=Safety.REVIEW,
             subject=name,
         )
     else:
         yield file.report(node, message, edits=edits, subject=name)
+
+
+def _off_tpus(estimator: ast.Call, file: PythonFile) -> list[Edit]:
+    """``use_tpu=False``, where it is plainly true, as it is where nothing is said."""
+    given = argument(estimator, 4, "use_tpu")
+    if given is None:
+        return [] if has_unknown_arguments(estimator) else [add_argument(estimator, "use_tpu=False", file)]
+    return [file.replace(given, "False")] if isinstance(given, ast.Constant) and given.value is True else []
 
 
 def _assigned_npu(config: ast.expr, file: PythonFile) -> bool:
@@ -133,7 +159,10 @@ def run_config_distributes(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
         x = tf.placeholder(tf.float32)
         config = tf.estimator.RunConfig(model_dir="out")
     """
-    if api_name(node.func, file) not in _RUN_CONFIGS:
+    if api_name(node.func, file) not in RUN_CONFIGS:
+        return
+    if line_of(file) == "1" and for_servers(node, file) is not None:
+        # With its estimator, by NPU906.
         return
     for keyword in node.keywords:
         if keyword.arg in _DROPPED and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None):

@@ -11,6 +11,7 @@ from npuify.rules.common.call_edits import add_argument
 from npuify.rules.common.calls import argument
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
+from npuify.rules.tensorflow.run_configs import asks_for_servers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -177,6 +178,9 @@ def strategy_of_tensorflow(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
         return
     line = line_of(file)
     servers = "ParameterServer" in name
+    if servers and line == "1" and asks_for_servers(file):
+        # Told with the estimator that it is for.
+        return
     edits = []
     if line == "2":
         advice = (
