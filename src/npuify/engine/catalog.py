@@ -52,6 +52,7 @@ MODULES = (
     "rules.stacks.options",
     "rules.jax.programs",
     "rules.paddle.names",
+    "rules.paddle.arguments",
     "rules.paddle.devices",
     "rules.paddle.methods",
     "rules.paddle.options",

@@ -331,6 +331,7 @@ _TRANSLATORS: Mapping[str, Callable[[str, str], Translation]] = {
     "JAX_PLATFORM_NAME": _jax,
     "VLLM_TARGET_DEVICE": _exchanged("cuda", "empty"),
     "VLLM_WORKER_MULTIPROC_METHOD": _exchanged("fork", "spawn"),
+    "PADDLE_DISTRI_BACKEND": _exchanged("nccl", "xccl"),
     "VLLM_USE_V1": _first_engine,
     "VLLM_USE_V2_MODEL_RUNNER": _second_runner,
     "VLLM_PLUGINS": _plugins,

@@ -48,6 +48,41 @@ def test_launchers(before: str, after: str, tmp_path: Path) -> None:
     assert output(before, unsafe=True, name="run.sh", root=tmp_path) == after
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("if dist.get_backend() == 'NCCL':\n    pass\n", "if dist.get_backend() == 'XCCL':\n    pass\n"),
+        ("os.environ['PADDLE_DISTRI_BACKEND'] = 'nccl'\n", "os.environ['PADDLE_DISTRI_BACKEND'] = 'xccl'\n"),
+        ("x = int(os.environ.get('FLAGS_selected_gpus', 0))\n", "x = int(os.environ.get('FLAGS_selected_npus', 0))\n"),
+        ("y = x.cuda(1)\n", 'y = x.to("npu:1")\n'),
+        ("y = x.to(device='gpu')\n", "y = x.to(device='npu')\n"),
+        ("y = 'gpu' in str(x.place)\n", "y = 'npu' in str(x.place)\n"),
+        ("y = str(x.place) == 'Place(gpu:0)'\n", "y = str(x.place) == 'Place(npu:0)'\n"),
+        ("if paddle.version.cuda():\n    pass\n",) * 2,
+        ("y = x.cuda(blocking=False)\n",) * 2,
+        ("paddle.sparse.nn.Conv3D(1, 1, 1)\n",) * 2,
+        ("paddle.incubate.nn.functional.fused_linear(x, y)\n",) * 2,
+        ("paddle.distributed.spawn(main, nprocs=2, gpus='0,1')\n",) * 2,
+        ("paddle.device.nvtx.range_push('x')\n",) * 2,
+    ],
+)
+def test_programs(before: str, after: str) -> None:
+    head = "import os\nimport paddle\nimport paddle.distributed as dist\n"
+    assert output(head + before, unsafe=True) == head + after
+    assert findings(head + before)
+
+
+def test_what_needs_nothing_is_not_told() -> None:
+    text = "import paddle\n\npaddle.distributed.spawn(main, nprocs=2)\nf = paddle.jit.to_static(main)\nx = paddle.cuda.is_available()\n"
+    assert not findings(text)
+
+
+def test_torch_and_paddle_on_the_card_are_told_once() -> None:
+    text = "import paddle\nimport torch\nimport torch.nn as nn\n\npaddle.set_device('gpu')\nx = torch.ones(1).cuda()\n"
+    assert [found.start.line for found in findings(text) if found.code == "NPU957"] == [2]
+    assert "NPU957" not in {found.code for found in findings(text.replace(".cuda()", ""))}
+
+
 def test_tensors_of_paddle_are_none_of_torch() -> None:
     text = "import paddle\n\nx = paddle.ones([2]).cuda()\nprint(x.is_cuda)\n"
     assert output(text, unsafe=True) == text.replace(".cuda()", '.to("npu")')

@@ -272,8 +272,8 @@ def _judge_values(script: Script, listed: list[Pair], file: TextFile) -> None:
                 places.append((other.variables[0], value))
     sure: dict[tuple[int, int], tuple[str, Word, bool]] = {}
     for name, word in places:
-        if not counterpart(word.value) or name.startswith("HOROVOD_") or FOREIGN_VARIABLE.fullmatch(name):
-            # How Horovod is built, which has no form for HCCL.
+        if not counterpart(word.value) or name.startswith(("HOROVOD_", "PADDLE_")) or FOREIGN_VARIABLE.fullmatch(name):
+            # How Horovod is built, which has no form for HCCL; and Paddle has a word of its own.
             continue
         backend = is_backend(word.value)
         wanted = "backend" if backend else "device"

@@ -35,9 +35,24 @@ class PaddleName(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     since: str = ""
     """The Paddle from which ``npu`` exists; empty: the oldest that has the custom device."""
     advice: str = ""
+    with_keyword: str = ""
+    """The keyword without which a call needs nothing; empty: any use counts."""
 
 
 @cache
 def paddle_names() -> Mapping[str, PaddleName]:
     """The rows by name."""
     return {row.cuda: row for row in read_rows(DATA / "frameworks" / "paddle_names.toml", "name", PaddleName)}
+
+
+@cache
+def paddle_name(name: str) -> PaddleName | None:
+    """What is known of a qualified name; a row whose name ends in a star is about all that begin so."""
+    if not name.startswith("paddle."):
+        return None
+    return paddle_names().get(name) or next((row for row in _families() if name.startswith(row.cuda[:-1])), None)
+
+
+@cache
+def _families() -> tuple[PaddleName, ...]:
+    return tuple(row for row in paddle_names().values() if row.cuda.endswith("*"))

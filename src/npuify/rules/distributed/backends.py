@@ -49,7 +49,7 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     if not isinstance(node.value, str) or not _BACKEND.fullmatch(node.value):
         return
     parent = file.parent(node)
-    if isinstance(parent, (ast.Expr, ast.JoinedStr)):
+    if isinstance(parent, (ast.Expr, ast.JoinedStr)) or file.framework == "PaddlePaddle":
         return
     if isinstance(parent, ast.Dict) and node in parent.keys:
         if "hccl" in [key.value for key in parent.keys if isinstance(key, ast.Constant)]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _ENVIRON_METHODS = ("get", "pop", "setdefault", "setenv", "delenv", "putenv", "getenv", "unsetenv")
-_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{3,}")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]{3,}|FLAGS_\w+")
 _SET_IN_COMMAND = re.compile(
     r"(?:^|[;&|(]\s*|(?<![\w-])(?:export\s|env\s|-e\s|--env\s|--env=)\s*)(?:[A-Z][A-Z0-9_]*=\S*\s+)*?([A-Z][A-Z0-9_]{3,})="
 )
@@ -37,7 +37,16 @@ _SHELLS = frozenset(
 _SHELL_NAMES = "|".join(sorted(name.rpartition(".")[2] for name in _SHELLS)).encode()
 _WORDS = (
     *("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "torch_allow_tf32"),
-    *("vllm_", "jax_platform", "ucx_"),
+    *(
+        "vllm_",
+        "jax_platform",
+        "ucx_",
+        "flags_selected_gpus",
+        "flags_cudnn",
+        "flags_conv_workspace",
+        "flags_embedding_",
+    ),
+    *("flags_sync_nccl", "flags_nccl_", "flags_enable_cublas"),
     *("tf_force_gpu", "tf_gpu_", "tf_xla_flags", "tf_enable_auto_mixed", "tf_deterministic_ops"),
 )
 
@@ -79,6 +88,8 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     by_name = not known and isinstance(parent, (ast.Assign, ast.AnnAssign))
     if by_name and isinstance(node, ast.Constant):
         value, known = _by_another_name(node, file)
+    if name.startswith("FLAGS_") and not known:
+        return  # what Paddle's set_flags is given, or a name of the program's
     literal = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
     if name == "CUDA_VISIBLE_DEVICES" and hides_cards_from_others(file, literal):
         yield file.report(

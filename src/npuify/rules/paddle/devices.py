@@ -16,11 +16,13 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.analysis.files import FileModel
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
 _DEVICE = re.compile(r"(?:gpu|cuda)(?::(?:\d+|%d|%s|\{\w*\})?)?")
-_OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')(gpu|cuda)")
+_PRINTED = re.compile(r"Place\((?:gpu|cuda):\d+\)")
+_OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')(?:Place\()?(gpu|cuda)")
 _USES_PADDLE = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+paddle", re.MULTILINE)
 _USES_TORCH = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+torch\b", re.MULTILINE)
 _MOVING = frozenset(("to", "_to"))
@@ -31,7 +33,7 @@ _ASKING = re.compile(r"(?:^|\.)get_device$|get_all_(?:custom_)?device_type$")
     "NPU946",
     "paddle-gpu-device",
     Safety.SAFE,
-    words=('"gpu', "'gpu", '"cuda', "'cuda"),
+    words=('"gpu', "'gpu", '"cuda', "'cuda", "place(gpu", "place(cuda"),
     also_in_file=("paddle",),
     without_torch=True,
     evidence=Evidence.PACKAGE,
@@ -73,7 +75,8 @@ def paddle_gpu_device(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> I
 
 def _names_device(node: ast.Constant | ast.JoinedStr) -> bool:
     if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and _DEVICE.fullmatch(node.value) is not None
+        text = node.value
+        return isinstance(text, str) and (_DEVICE.fullmatch(text) or _PRINTED.fullmatch(text)) is not None
     first = node.values[0] if node.values else None
     return isinstance(first, ast.Constant) and first.value in ("gpu:", "cuda:") and len(node.values) == 2
 
@@ -91,7 +94,9 @@ def _reaches_paddle(node: ast.expr, file: PythonFile) -> Safety | None:
         parent = home.parent(here)
         if framework is not None or _is_asked(here, parent, file):
             found = Safety.SAFE if occurrence.sure and not occurrence.depth else found or Safety.REVIEW
-        elif _is_moved(here, parent) and not _USES_TORCH.search(home.source.data):
+        elif _is_compared_with_place(here, parent, file) or (
+            _is_moved(here, parent, home) and not _USES_TORCH.search(home.source.data)
+        ):
             found = found or Safety.REVIEW
     return found
 
@@ -110,10 +115,22 @@ def _is_asked(node: ast.expr, parent: ast.AST | None, file: PythonFile) -> bool:
     return False
 
 
-def _is_moved(node: ast.expr, parent: ast.AST | None) -> bool:
+def _is_compared_with_place(node: ast.expr, parent: ast.AST | None, file: PythonFile) -> bool:
+    """``"gpu" in str(x.place)``."""
+    if not isinstance(parent, ast.Compare):
+        return False
+    sides = [side for side in (parent.left, *parent.comparators) if side is not node]
+    return any(re.fullmatch(r"str\(.*\bplace\)|.*\.place", file.code(side)) is not None for side in sides)
+
+
+def _is_moved(node: ast.expr, parent: ast.AST | None, file: FileModel) -> bool:
+    """``x.to("gpu")`` and ``x.to(device="gpu")``."""
+    given: ast.AST = node
+    if isinstance(parent, ast.keyword) and parent.arg == "device":
+        given, parent = parent, file.parent(parent)
     return (
         isinstance(parent, ast.Call)
         and isinstance(parent.func, ast.Attribute)
         and parent.func.attr in _MOVING
-        and node in parent.args
+        and given in (*parent.args, *parent.keywords)
     )

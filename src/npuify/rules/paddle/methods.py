@@ -116,6 +116,8 @@ def paddle_cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagno
     """
     if not is_of_paddle(file) or "paddle" in file.project.packages:
         return
+    if (file.qualname(node) or "").startswith("paddle."):
+        return  # a name of the module, such as paddle.version.cuda
     call = file.parent(node)
     is_call = isinstance(call, ast.Call) and call.func is node
     edits: list[Edit] = []
@@ -125,6 +127,8 @@ def paddle_cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagno
         span = file.source.attribute_span(node)
         if not call.args and not call.keywords and span is not None:
             edits = [file.edit(span[0], file.source.end(call), 'to("npu")')]
+        elif span is not None and (number := _only_number(call)) is not None:
+            edits = [file.edit(span[0], file.source.end(call), f'to("npu:{number}")')]
         advice = "" if edits else 'write .to("npu:0"), with the number of the device'
     elif node.attr == "is_cuda":
         message, advice = "is_cuda is false on an NPU", 'ask "npu" in str(x.place)'
@@ -137,3 +141,10 @@ def paddle_cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagno
     else:
         return
     yield file.report(node, message, edits=edits, subject=f"paddle: {node.attr}", advice=advice)
+
+
+def _only_number(call: ast.Call) -> int | None:
+    """The number of a device, where it is the only thing that a call is given."""
+    given = [*call.args, *(one.value for one in call.keywords if one.arg == "device_id")]
+    only = given[0] if len(given) == len(call.args) + len(call.keywords) == 1 else None
+    return only.value if isinstance(only, ast.Constant) and type(only.value) is int else None

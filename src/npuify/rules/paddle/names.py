@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.frameworks.paddle import paddle_names
+from npuify.knowledge.frameworks.paddle import paddle_name, paddle_names
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _WORDS = tuple(
-    sorted({name.rpartition(".")[2].lower() for name in paddle_names()} - {"cuda", "gpu", "graphs", "sparse"})
+    sorted({name.rpartition(".")[2].lower().rstrip("*") for name in paddle_names()} - {"", "cuda", "gpu", "load"})
 )
 
 
@@ -27,7 +27,7 @@ _WORDS = tuple(
     "NPU945",
     "paddle-cuda-name",
     Safety.SAFE,
-    words=(*_WORDS, "device.cuda", "profilertarget.gpu", "paddle.sparse", "version.cuda"),
+    words=(*_WORDS, "device.cuda", "profilertarget.gpu", "version.cuda", '.cu"', ".cu'"),
     also_in_file=("paddle",),
     without_torch=True,
     names=("paddle",),
@@ -61,27 +61,29 @@ def paddle_cuda_name(node: ast.Attribute | ast.Name | ast.ImportFrom, file: Pyth
     parent = file.parent(node)
     if isinstance(node, ast.Name) or isinstance(parent, ast.Attribute):
         # ``x = CUDAPlace(0)`` is told at its import, and ``paddle.sparse`` only where it is what is named.
-        if isinstance(node, ast.Name) or (file.qualname(parent) or "") in paddle_names():
+        if isinstance(node, ast.Name) or paddle_name(file.qualname(parent) or "") is not None:
             return
-    row = paddle_names().get(file.qualname(node) or "")
+    row = paddle_name(file.qualname(node) or "")
     if row is not None and isinstance(node, ast.Attribute):
         call = parent if isinstance(parent, ast.Call) and parent.func is node else None
+        if row.with_keyword and row.with_keyword not in _keywords(call):
+            return
         yield _report(node, row, _edits(node, call, row, file), file)
 
 
 def _imported(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """``from paddle import CUDAPlace``: the name is used in many places, and told of here."""
     for alias in node.names:
-        row = paddle_names().get(f"{node.module}.{alias.name}") if not node.level else None
-        if row is not None:
+        row = paddle_name(f"{node.module}.{alias.name}") if not node.level else None
+        if row is not None and not row.with_keyword:
             advice = row.advice or phrase("import and use {npu}", npu=row.npu)
             yield file.report(
                 node,
-                f"{row.cuda}: {row.message}",
+                f"{row.cuda.rstrip('.*')}: {row.message}",
                 severity=row.severity,
                 evidence=row.evidence,
                 source=row.source,
-                subject=row.cuda,
+                subject=row.cuda.rstrip(".*"),
                 advice=advice,
             )
 
@@ -118,6 +120,10 @@ def _number(row: PaddleName) -> str:
     return ", 0" if row.npu.endswith("Place") else ""
 
 
+def _keywords(call: ast.Call | None) -> set[str | None]:
+    return {one.arg for one in call.keywords} if call is not None else set()
+
+
 def _has_arguments(call: ast.Call) -> bool:
     return bool(call.args or call.keywords)
 
@@ -134,12 +140,12 @@ def _report(node: ast.Attribute, row: PaddleName, edits: list[Edit] | None, file
     advice = row.advice or (f"use {row.npu}" if row.npu and not edits else "")
     return file.report(
         node,
-        f"{row.cuda}: {row.message}",
+        f"{row.cuda.rstrip('.*')}: {row.message}",
         edits=edits or (),
         safety=row.safety,
         severity=Severity(row.severity),
         evidence=row.evidence,
         source=row.source,
-        subject=row.cuda,
+        subject=row.cuda.rstrip(".*"),
         advice=advice,
     )

@@ -60,6 +60,8 @@ def device_of_another_library(node: ast.Constant, file: PythonFile) -> Iterator[
     if match is None and node.value.lower() != "nccl":
         return
     framework = owner_of(node, file.model)
+    if framework is None and match is None and file.framework == "PaddlePaddle":
+        framework = frameworks()["paddle"] if not isinstance(file.parent(node), (ast.Expr, ast.JoinedStr)) else None
     if framework is None or (match is not None and framework.name in _SETTLED_ELSEWHERE):
         return
     if framework.modules[0] in file.project.packages:
@@ -106,7 +108,9 @@ def _is_platform(node: ast.Constant, file: PythonFile) -> bool:
 
 
 def _backend(node: ast.Constant, framework: Framework, file: PythonFile) -> Diagnostic:
-    edit = replace_in_literal(node, str(node.value), framework.backend, file) if framework.backend else None
+    text = str(node.value)
+    word = framework.backend.upper() if text.isupper() else framework.backend
+    edit = replace_in_literal(node, text, word, file) if framework.backend else None
     return file.report(
         node,
         phrase(

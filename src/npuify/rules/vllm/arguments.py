@@ -10,10 +10,11 @@ from npuify.analysis.engine import Reach
 from npuify.analysis.flow.owners import owner_of_call, owner_of_table
 from npuify.knowledge.frameworks.vllm import engine_arguments
 from npuify.model import Evidence, Safety
+from npuify.rules.common.taking_out import without_argument, without_entry
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from npuify.knowledge.frameworks.vllm import EngineArgument
     from npuify.model import Edit
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _ENGINES = re.compile(r"(?:^|\.)(?:LLM|(?:Async)?EngineArgs|(?:Async)?LLMEngine|\w*Config|AsyncOmni|Omni)(?:$|\.)")
-_BETWEEN = re.compile(rb"[\s)]*(?P<comma>,)\s*")
-_AFTER = re.compile(rb"\s*,\s*")
-_REST_OF_LINE = re.compile(rb"[ \t]*,[ \t]*(?:\r\n?|\n)")
 
 
 _NAMES = frozenset(engine_arguments()) - {"model"}
@@ -85,7 +83,7 @@ def _keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
         edit = None
         if row.action == "remove":
             arguments: list[ast.AST] = sorted([*call.args, *call.keywords], key=file.source.start)
-            edit = _without(arguments, arguments.index(node), file)
+            edit = without_argument(arguments, arguments.index(node), file)
         elif row.action == "set":
             edit = file.replace(node.value, row.becomes)
         yield _report(node, node.arg, row, edit, file)
@@ -102,7 +100,7 @@ def _entry(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     if row is not None and not row.option_only and not _is_off(row, table.values[at]):
         edit = None
         if row.action == "remove":
-            edit = _without_entry(table, at, file)
+            edit = without_entry(table, at, file)
         elif row.action == "set":
             edit = file.replace(table.values[at], row.becomes)
         yield _report(node, str(node.value), row, edit, file)
@@ -161,36 +159,3 @@ def _report(place: ast.AST, name: str, row: EngineArgument, edit: Edit | None, f
         subject=f"vllm: {name}",
         advice=row.advice or ("remove it" if row.action == "remove" and edit is None else ""),
     )
-
-
-def _without(arguments: Sequence[ast.AST], at: int, file: PythonFile) -> Edit | None:
-    """Takes an argument out of a call: its line, or it with the comma before it, or after it where it is the first."""
-    node = arguments[at]
-    before = file.source.end(arguments[at - 1]) if at else None
-    return taken_out(file.source.start(node), file.source.end(node), before, file)
-
-
-def _without_entry(table: ast.Dict, at: int, file: PythonFile) -> Edit | None:
-    key = table.keys[at]
-    before = file.source.end(table.values[at - 1]) if at else None
-    return taken_out(file.source.start(key), file.source.end(table.values[at]), before, file) if key else None
-
-
-def taken_out(start: int, end: int, before: int | None, file: PythonFile) -> Edit | None:
-    """The edit that takes out what stands between two offsets; None where a comment would go with it.
-
-    Args:
-        start, end: of an argument or entry.
-        before: where the one before it ends; None for the first.
-        file: where it stands.
-    """
-    data = file.source.data
-    line = max(data.rfind(b"\n", 0, start), data.rfind(b"\r", 0, start)) + 1
-    whole = _REST_OF_LINE.match(data, end)
-    if whole is not None and not data[line:start].strip():
-        return file.edit(line, whole.end(), "")
-    if before is not None:
-        match = _BETWEEN.fullmatch(data, before, start)
-        return file.edit(match.start("comma"), end, "") if match is not None else None
-    after = _AFTER.match(data, end)
-    return file.edit(start, after.end() if after is not None else end, "")

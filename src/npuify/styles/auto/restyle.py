@@ -250,6 +250,8 @@ KEPT: Final = frozenset(
             "NPU946",
             "NPU947",
             "NPU948",
+            "NPU955",
+            "NPU956",
             "NPU970",
             "NPU972",
             "NPU974",

@@ -89,7 +89,9 @@ REFUSED: Final[dict[str, str]] = {
         ).split(),
         _TENSORFLOW,
     ),
-    **dict.fromkeys(("NPU936", "NPU945", "NPU946", "NPU947", "NPU948", "NPU970", "NPU972"), _OTHER_LIBRARY),
+    **dict.fromkeys(
+        ("NPU936", "NPU945", "NPU955", "NPU946", "NPU947", "NPU948", "NPU956", "NPU970", "NPU972"), _OTHER_LIBRARY
+    ),
 }
 _NO_FORM: Final = 'its NPU counterpart would break CUDA; put it under `if {helper}.type == "npu":`'
 
