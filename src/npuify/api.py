@@ -8,7 +8,7 @@ from npuify.language import phrase
 from npuify.model import Explanation, NpuifyError, RuleInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from npuify.model import ScanResult
@@ -16,11 +16,24 @@ if TYPE_CHECKING:
     from npuify.port.plan import Plan
 
 
-def rules() -> tuple[RuleInfo, ...]:
-    """All rules, in the order of their codes."""
+def rules(codes: Sequence[str] = ()) -> tuple[RuleInfo, ...]:
+    """The rules, in the order of their codes.
+
+    Args:
+        codes: only these rules, by code or name; none: all.
+
+    Raises:
+        NpuifyError: there is no such rule.
+    """
     from npuify.engine.catalog import all_rules
 
-    return tuple(rule.info for rule in all_rules().values())
+    known = all_rules().values()
+    for code in codes:
+        if not any(rule.is_called(code) for rule in known):
+            raise NpuifyError(
+                phrase("there is no rule {code!r}", code=code), advice="npuify rules lists all, by code and name"
+            )
+    return tuple(rule.info for rule in known if not codes or any(map(rule.is_called, codes)))
 
 
 def explain(what: str, *, torch_npu: str | None = None) -> Explanation:

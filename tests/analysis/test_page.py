@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.site.sessions import steps
 
 from npuify.analysis.explain import explain_place, explain_text
 from npuify.analysis.model import ProgramModel, Reach
@@ -13,7 +14,7 @@ from npuify.analysis.model import ProgramModel, Reach
 from .harness import index_of
 
 PAGE = Path(__file__).parents[2] / "docs" / "program-model.md"
-FILES = dict(re.findall(r"^`([\w./]+\.py)`:\n\n```python\n(.*?)```", PAGE.read_text(), re.MULTILINE | re.DOTALL))
+FILES = {step.file: step.body for step in steps(PAGE.read_text()) if step.file}
 ANSWERS = re.findall(
     r"^```console\n\$ npuify explain ([\w./]+):(\d+):(\d+)\n(.*?)```", PAGE.read_text(), re.MULTILINE | re.DOTALL
 )

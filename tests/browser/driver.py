@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import os
 import re
 import shutil
 import subprocess
 import time
 import urllib.request
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+SHOTS = os.environ.get("NPUIFY_SCREENSHOTS", "")
+"""A folder that screenshots are written to; empty: none is."""
 _OPTIONS = """
     --headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
     --disable-component-update --disable-sync --disable-default-apps --disable-extensions
@@ -102,6 +104,12 @@ class Browser:
         while not self.run(script):
             assert time.monotonic() < until, f"never true: {script}"
             time.sleep(0.02)
+
+    def shoot(self, name: str) -> None:
+        """Write a picture of what is seen into the folder that ``NPUIFY_SCREENSHOTS`` names; none where it is not set."""
+        if SHOTS:
+            data = self.tell("Page.captureScreenshot", format="png")["data"]
+            (Path(SHOTS) / f"{name}.png").write_bytes(base64.b64decode(data))
 
     def logged(self) -> list[str]:
         """What was written to the console since the last call: errors of scripts, and refusals by the page's policy."""

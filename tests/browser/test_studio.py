@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import os
 import threading
@@ -51,8 +50,6 @@ if __name__ == "__main__":
     main()
 """
 SECONDS = 60 if os.environ.get("NPUIFY_BROWSER") else 15
-SHOTS = os.environ.get("NPUIFY_SCREENSHOTS", "")
-"""A folder that screenshots are written to; empty: none is."""
 CONTRAST = (Path(__file__).parent / "contrast.js").read_text(encoding="utf-8")
 
 
@@ -155,9 +152,7 @@ class Page:
         ), asked
 
     def shoot(self, name: str) -> None:
-        if SHOTS:
-            data = self.browser.tell("Page.captureScreenshot", format="png")["data"]
-            (Path(SHOTS) / f"{name}.png").write_bytes(base64.b64decode(data))
+        self.browser.shoot(name)
 
     def looks_right(self) -> None:
         """Nothing is cut off sideways, every control has a name, and every text has contrast."""

@@ -248,6 +248,25 @@ def test_json_of_a_migration(migration_result: MigrationResult) -> None:
     assert document["summary_before"]["findings"] == 3
 
 
+# --- addresses of the documentation ----------------------------------------------------------------------------------
+
+
+def test_reports_link_to_a_site_that_is_named(scan_result: ScanResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = "https://docs.example.org/n/reference/rules/npu1xx.html#npu101"
+    for form in ("sarif", "markdown", "html"):
+        assert place not in render_scan(scan_result, form)
+    monkeypatch.setenv("NPUIFY_DOCS_URL", "https://docs.example.org/n/")
+    for form in ("sarif", "markdown", "html"):
+        assert place in render_scan(scan_result, form)
+
+
+@pytest.mark.parametrize("root", ["javascript:alert(1)", "docs", "https:"])
+def test_what_is_no_site_is_refused(root: str, scan_result: ScanResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NPUIFY_DOCS_URL", root)
+    with pytest.raises(NpuifyError, match="no address of a site"):
+        render_scan(scan_result, "sarif")
+
+
 # --- SARIF -----------------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from npuify.engine.cache import CachedExtensions, CachedFile, digest, stamp
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping, Sequence, Set
 
     from npuify.engine.cache import ScanCache, Stamp
     from npuify.model import NativeOperator
@@ -69,7 +69,8 @@ def survey_extensions(
         )
         for file in python
     }
-    return ExtensionSurvey(operators.all(_places(extensions)), known, extensions, sought)
+    places = _places(extensions, frozenset(builds_of))
+    return ExtensionSurvey(operators.all(places), known, extensions, sought)
 
 
 def _builds_extensions(python: Sequence[ProjectFile]) -> bool:
@@ -138,12 +139,14 @@ def _calls(
     return search.places(file.relative, data) if any(word in data for word in search.words) else []
 
 
-def _places(extensions: Mapping[str, CachedExtensions]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Where each operator is called."""
+def _places(extensions: Mapping[str, CachedExtensions], python: Set[str]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Where each operator is called; not where a Python file under the extension's name takes its place."""
     calls: dict[tuple[str, str], set[str]] = {}
-    for found in extensions.values():
+    for relative, found in extensions.items():
         for operator, place in found.calls:
-            calls.setdefault(operator, set()).add(place)
+            module = f"{operator[0].replace('.', '/')}.py"
+            if module not in python and f"{relative.rpartition('/')[0]}/{module}" not in python:
+                calls.setdefault(operator, set()).add(place)
     return {operator: tuple(sorted(places, key=_by_line)) for operator, places in calls.items()}
 
 

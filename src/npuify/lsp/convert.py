@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from npuify.model import Severity
+from npuify.report.addresses import rule_address
 
 if TYPE_CHECKING:
     from npuify.editor.lines import Replacement
@@ -67,8 +68,10 @@ class Lines:
 
 def diagnostic(finding: Finding, place: types.Range) -> types.Diagnostic:
     """A finding that stands at a place."""
+    address = rule_address(finding.code)
     return types.Diagnostic(
         range=place,
+        code_description=types.CodeDescription(href=address) if address else None,
         message=finding.message + (f"\n{finding.advice}" if finding.advice else ""),
         severity=_SEVERITIES[finding.severity],
         code=finding.code,

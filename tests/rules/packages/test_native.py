@@ -264,6 +264,15 @@ class AddBuilder({base}):
 """
 
 
+@pytest.mark.parametrize("beside", ["p_ops.py", "p/p_ops.py"])
+def test_a_module_of_the_extensions_name_takes_its_place(tmp_path: Path, beside: str) -> None:
+    files = {"csrc/add.cu": ADD, "csrc/bind.cpp": BINDING, "setup.py": SETUP}
+    caller = {"p/ops.py": "import p_ops\n\n\ndef f(x): return p_ops.add(x)\n"}
+    assert _operators(tmp_path / "before", files | caller)["add"].calls == ("p/ops.py:4",)
+    replaced = {beside: "def add(x):\n    return x + x\n"}
+    assert _operators(tmp_path / "after", files | caller | replaced)["add"].calls == ()
+
+
 @pytest.mark.parametrize(
     "load",
     ["AddBuilder().load()", 'accelerator().create_op_builder("AddBuilder").load()', "builders.AddBuilder(1).load()"],

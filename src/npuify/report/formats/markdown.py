@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult
+from npuify.report.addresses import rule_address
 from npuify.report.ledger import in_words, ledger_of
 from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import counted, in_order, summarise
@@ -242,7 +243,9 @@ def _by_code(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -
     for one in summary.by_code:
         counts = acting[one.code]
         words = [f"{counts[key]} {word}" if len(counts) > 1 else word for key, word in _ACTS.items() if counts[key]]
-        yield f"| {one.code} | {_cell(one.name)} | {one.count} | {one.severity.value} | {', '.join(words)} |"
+        address = rule_address(one.code)
+        code = f"[{one.code}]({address})" if address else one.code
+        yield f"| {code} | {_cell(one.name)} | {one.count} | {one.severity.value} | {', '.join(words)} |"
     yield ""
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from npuify.language import phrase
 from npuify.model import ScanResult, Severity
+from npuify.report.addresses import rule_address
 from npuify.report.narrow import fingerprints
 from npuify.report.places import Places, relative_uri
 from npuify.report.summary import in_order
@@ -64,6 +65,7 @@ def _rules(findings: Sequence[Finding]) -> list[dict[str, Any]]:
             "name": "".join(part.capitalize() for part in finding.name.split("-")),
             "shortDescription": {"text": finding.name.replace("-", " ")},
             "help": {"text": phrase("npuify explain {code}", code=code)},
+            **({"helpUri": address} if (address := rule_address(code)) else {}),
             "defaultConfiguration": {"level": _LEVELS[finding.severity]},
         }
         for code, finding in sorted(first.items())

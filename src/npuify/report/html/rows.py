@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from npuify.model import ScanResult, Severity
+from npuify.report.addresses import rule_address
 from npuify.report.areas import area
 from npuify.report.html.diffs import narrowed
 from npuify.report.verdict import status
@@ -44,6 +45,7 @@ def rows(result: ScanResult | MigrationResult, code: Code) -> list[dict[str, Any
                 "status": "migrated",
                 "severity": (cause.severity if cause else Severity.ERROR).value,
                 "code": change.code,
+                "documentation": rule_address(change.code),
                 "name": change.name,
                 "area": area(change.code),
                 "file": change.file,
@@ -90,6 +92,7 @@ def _row(finding: Finding, code: Code) -> dict[str, Any]:
         "status": status(finding, migrated=code.migrated),
         "severity": finding.severity.value,
         "code": finding.code,
+        "documentation": rule_address(finding.code),
         "name": finding.name,
         "area": area(finding.code),
         "file": finding.file,

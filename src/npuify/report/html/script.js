@@ -87,7 +87,14 @@
     if (one.lines.length) cell.append(element("div", "code", ...one.lines.map((line) => codeLine(...line))));
     if (one.advice) cell.append(element("p", "", "→ ", prose(one.advice)));
     const known = one.evidence ? "Known: " + one.evidence + (one.source ? ", " + one.source : "") + ". " : "";
-    cell.append(element("p", "dim", known + one.name + " (" + one.area + ")"));
+    const about = element("p", "dim", known + one.name + " (" + one.area + ") ");
+    if (one.documentation) {
+      const link = element("a", "", one.code);
+      link.href = one.documentation;
+      link.rel = "noreferrer";
+      about.append(link);
+    }
+    cell.append(about);
     return element("tr", "detail", cell);
   }
 

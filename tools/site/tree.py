@@ -1,0 +1,67 @@
+"""The sources of the site in one language: the pages of ``docs``, in English where they are not translated, and the
+generated reference."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tools.site import reference
+from tools.site.languages import CHINESE, in_language
+
+if TYPE_CHECKING:
+    from tools.site.languages import SiteLanguage
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+_OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)#]*)(?:#[^)]*)?\)")
+"""A link to a file of the repository that is no page."""
+_OTHER_LANGUAGE = re.compile(r"^\[[^\]]+\]\([^)/]*\.md\)\n+", re.MULTILINE)
+"""A line that is nothing but a link to the page in another language."""
+
+
+def write_tree(folder: Path, language: SiteLanguage) -> None:
+    """Write the sources of the site into ``folder``, which must not be there.
+
+    A file of the repository that pages link to and that is no page goes along below ``files``; of a link to a folder
+    the text is left.
+    """
+    shutil.copytree(DOCS, folder, ignore=shutil.ignore_patterns("*.md"))
+    for page in english_pages():
+        written = folder / page.relative_to(DOCS)
+        written.parent.mkdir(parents=True, exist_ok=True)
+        translated = page.with_suffix(f"{language.suffix}.md")
+        text = (translated if translated.exists() else page).read_text(encoding="utf-8")
+        if not translated.exists():
+            heading, _, rest = text.partition("\n")
+            note = in_language("This page has not been translated yet.", language)
+            text = f"{heading}\n\n!!! note\n\n    {note}\n{rest}"
+        depth = len(written.relative_to(folder).parents) - 1
+        written.write_text(_links(text, folder, depth), encoding="utf-8")
+    for path, text in reference.pages(language).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+
+
+def english_pages() -> list[Path]:
+    """The pages of ``docs`` as they are written in English, in the order of their names."""
+    return [page for page in sorted(DOCS.rglob("*.md")) if not page.name.endswith(f"{CHINESE.suffix}.md")]
+
+
+def _links(text: str, folder: Path, depth: int) -> str:
+    def target(match: re.Match[str]) -> str:
+        shown, path = match[1], match[2]
+        file = ROOT / path
+        if not file.is_file():
+            return shown
+        copy = folder / "files" / path.lstrip(".")
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        # As a text file: a page would need all that its own links lead to.
+        copy = copy.with_name(f"{copy.name}.txt")
+        shutil.copyfile(file, copy)
+        return f"[{shown}]({'../' * depth}{copy.relative_to(folder).as_posix()})"
+
+    # The site has a menu for the languages.
+    return _OUTSIDE.sub(target, _OTHER_LANGUAGE.sub("", text))
