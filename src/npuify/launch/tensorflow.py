@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.launch.changes import Change
-from npuify.project.tensorflow_programs import program_files
+from npuify.project.tensorflow_programs import AVERAGES, program_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,10 +14,6 @@ if TYPE_CHECKING:
 
     from npuify.launch.job import Job
 
-_AVERAGES: Final = re.compile(
-    rb"\b(?:npu_distributed_optimizer_wrapper|NPUDistributedOptimizer|NPUOptimizer|KerasDistributeOptimizer|npu_tf_optimizer"
-    rb"|npu_keras_optimizer|npu_distributed_keras_optimizer_wrapper|npu_allreduce|all_?reduce|grouping_gradients_apply)\b"
-)
 _SENDS: Final = re.compile(
     rb"\b(?:broadcast\w*|NPUBroadcastGlobalVariables\w+|NPUEstimator|npu_hooks_append|model_to_npu_estimator"
     rb"|npu_callbacks_append|npu_broadcast_scope_wrapper)\b"
@@ -36,7 +32,7 @@ def _changes(job: Job, entry: Path) -> Iterator[Change]:
     for file, raw, names in program_files(entry):
         tops = {name.partition(".")[0] for name in names}
         adapter = adapter or bool(tops & {"npu_bridge", "npu_device"})
-        averages = averages or _AVERAGES.search(raw) is not None
+        averages = averages or AVERAGES.search(raw) is not None
         sends = sends or _SENDS.search(raw) is not None
         shards = shards or _SHARDS.search(raw) is not None
         found = _HOROVOD.search(raw)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
 
 _TENSORFLOW: Final = frozenset(("tensorflow", "npu_bridge", "npu_device", "tensorflow_core"))
 _TORCH: Final = frozenset(("torch", "torch_npu"))
+AVERAGES: Final = re.compile(
+    rb"\b(?:npu_distributed_optimizer_wrapper|NPUDistributedOptimizer|NPUOptimizer|KerasDistributeOptimizer|npu_tf_optimizer"
+    rb"|npu_keras_optimizer|npu_distributed_keras_optimizer_wrapper|npu_allreduce|all_?reduce|grouping_gradients_apply)\b"
+)
+"""What averages gradients, or anything else, over the ranks."""
 _MOST: Final = 200
 """Files that are looked at."""
 
@@ -44,6 +50,11 @@ def program_files(first: Path) -> Iterator[tuple[Path, bytes, set[str]]]:
             if other.resolve() not in seen:
                 seen.add(other.resolve())
                 waiting.append(other)
+
+
+def averages(first: Path) -> bool:
+    """Whether something in a program averages gradients over several ranks, as far as the names in its files tell."""
+    return any(AVERAGES.search(raw) is not None for _, raw, _ in program_files(first))
 
 
 def _file(arguments: Sequence[str], module: bool) -> Path | None:

@@ -57,6 +57,10 @@ class Devices(msgspec.Struct, frozen=True):
     """GPUs that torch can use."""
     npu: int
     """Real NPUs that torch_npu can use."""
+    tensorflow: str = ""
+    """For a program of TensorFlow's: its version; torch is not asked for then."""
+    adapter: str = ""
+    """The adapter that is installed; empty: none."""
 
 
 class AcceptanceReport(msgspec.Struct, frozen=True):

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final
 from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 
-from . import captured, long_runs
+from . import captured, long_runs, tensorflow
 from .bench import Bench
 from .machine import devices_of
 from .model import VERSION, AcceptanceReport, Status, StepResult
 from .plan import make_plan, with_data
 from .prepare import copies, made_first, put_data
+from .tensorflow import TensorFlowBench
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +64,7 @@ def accept(
         target: ``npu``, ``simulated``, or ``auto``: an NPU where there is one.
         cards: cards to try; iterations: steps whose loss is followed.
         timeout: seconds for each run.
-        python: runs the programs; empty: this one if it has torch.
+        python: runs the programs; empty: this one if it has torch, and for TensorFlow the first on the path.
         short: only forward, backward and their comparison, which take two steps of each program.
         work: where captures and logs are left; None: nowhere.
         progress: called with the name of each step before it runs.
@@ -84,8 +85,12 @@ def accept(
         "--cards": str(cards) if cards != CARDS else "",
         "--iterations": str(iterations) if iterations != ITERATIONS else "",
     }
-    devices = devices_of(python_for(python))
-    simulated = _is_simulated(target, devices)
+    for_tensorflow = tensorflow.is_asked_for(project, entry)
+    if for_tensorflow:
+        devices, simulated = tensorflow.chosen(python, target, reference)
+    else:
+        devices = devices_of(python_for(python))
+        simulated = _is_simulated(target, devices)
     folder = Path(tempfile.mkdtemp(prefix="npuify-steps-")) if work is None else work
     folder.mkdir(parents=True, exist_ok=True)
     # Programs may print what they were started with, and write beside themselves: paths without links are compared.
@@ -108,25 +113,43 @@ def accept(
             count=cards,
             migrated=copied,
         )
-        bench = Bench(
-            plan=plan,
-            devices=devices,
-            work=folder,
-            reference=original,
-            target=copied,
-            reference_device="cuda" if devices.cuda else "cpu",
-            simulated=simulated,
-            timeout=timeout,
-            iterations=iterations,
-            cards=cards,
-            given=reference.resolve() if reference is not None else None,
-            short=short,
-        )
-        prepared += plan.guessed
+        bench: Bench | TensorFlowBench
+        if for_tensorflow:
+            bench = TensorFlowBench(
+                plan=tensorflow.planned(plan, copied, cards_entry),
+                devices=devices,
+                work=folder,
+                reference=original,
+                target=copied,
+                simulated=simulated,
+                timeout=timeout,
+                cards=cards,
+                short=short,
+            )
+        else:
+            bench = Bench(
+                plan=plan,
+                devices=devices,
+                work=folder,
+                reference=original,
+                target=copied,
+                reference_device="cuda" if devices.cuda else "cpu",
+                simulated=simulated,
+                timeout=timeout,
+                iterations=iterations,
+                cards=cards,
+                given=reference.resolve() if reference is not None else None,
+                short=short,
+            )
+        prepared += bench.plan.guessed
         if prepare:
             log = folder / "prepare.log"
             prepared.append(made_first(prepare, original, copied, log, devices, bench.reference_device, timeout))
-        _run(bench, progress or (lambda _: None))
+        told_of = progress or (lambda _: None)
+        if isinstance(bench, TensorFlowBench):
+            tensorflow.run_steps(bench, told_of)
+        else:
+            _run(bench, told_of)
         return _report(bench, project, prepared, asked, capture=reference, kept=work)
     finally:
         if work is None:
@@ -134,7 +157,7 @@ def accept(
 
 
 def _report(
-    bench: Bench,
+    bench: Bench | TensorFlowBench,
     project: Path,
     prepared: list[str],
     asked: dict[str, str],

@@ -54,6 +54,9 @@ def ran_on(step: StepResult) -> str:
 
 def devices_in_words(devices: Devices) -> str:
     """``torch 2.13.0, no GPU, no NPU``."""
+    if devices.tensorflow:
+        adapter = devices.adapter or phrase("no adapter for NPUs")
+        return f"TensorFlow {devices.tensorflow}, {adapter}"
     return ", ".join(
         (
             f"torch {devices.torch}",

@@ -1,0 +1,1 @@
+"""Files that run in the Python of the programs."""

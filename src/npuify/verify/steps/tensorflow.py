@@ -1,0 +1,315 @@
+"""The acceptance of a TensorFlow program: it runs, its loss is the original's, and it trains on several cards.
+
+Modules are not compared: what a graph computes inside is not seen from outside. Losses are read from what the programs
+print.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+import shutil
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from npuify.language import phrase
+from npuify.model import NpuifyError
+from npuify.process.python import answers, first_on_path
+from npuify.project.tensorflow_programs import averages, is_for_tensorflow, program_files
+from npuify.verify.loss.model import Verdict
+from npuify.verify.loss.read import read_curve
+from npuify.verify.loss.run import compare_losses
+from npuify.verify.loss.words import percent
+
+from .bench import files, own_modules
+from .model import Devices, Status, StepResult, Where
+from .runner import Ran, npuify, run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .plan import Plan
+
+_SEEDED: Final = Path(__file__).resolve().parent / "inside" / "seeded.py"
+_QUESTION: Final = """
+import importlib.util as u
+import tensorflow as tf
+print(tf.__version__)
+print(' '.join(n for n in ('npu_bridge', 'npu_device') if u.find_spec(n)))
+"""
+_FALLS_APART: Final = ("nothing was reduced over the ranks", "no variables were broadcast")
+"""How the simulation says that ranks train by themselves; see :mod:`npuify.simulator.tensorflow.summary`."""
+_SHOWN: Final = 4
+
+
+def is_asked_for(project: Path, entry: str) -> bool:
+    """Whether the program that is asked for, or else each that the project's folder holds, is for TensorFlow.
+
+    Args:
+        entry: the command; empty where none is named.
+    """
+    try:
+        return _is_asked_for(project, shlex.split(entry))
+    except ValueError:
+        # The plan says what is wrong with it.
+        return False
+
+
+def _is_asked_for(project: Path, entry: Sequence[str]) -> bool:
+    if project.is_file():
+        return is_for_tensorflow([str(project)])
+    named = [project / word for word in entry if word.endswith(".py")]
+    if not named and "-m" in entry[:-1]:
+        name = entry[list(entry).index("-m") + 1].replace(".", "/")
+        named = [project / f"{name}.py", project / name / "__main__.py"]
+    chosen = [one for one in named if one.is_file()][:1]
+    programs = chosen or ([] if named else sorted(project.glob("*.py")))
+    judged = [one for one in programs if chosen or _imports_any(one)]
+    return bool(judged) and all(is_for_tensorflow([str(one)]) for one in judged)
+
+
+def _imports_any(program: Path) -> bool:
+    tops = {name.partition(".")[0] for _, _, names in program_files(program) for name in names}
+    return bool(tops & {"tensorflow", "torch"})
+
+
+def chosen(python: str, target: str, reference: Path | None) -> tuple[Devices, bool]:
+    """What the Python that runs the programs has, and whether the target is simulated.
+
+    Raises:
+        NpuifyError: it has no TensorFlow, or what is asked for is not there.
+    """
+    if reference is not None:
+        raise NpuifyError(
+            phrase("captures are for PyTorch: --reference has no meaning for a TensorFlow program"),
+            advice=phrase("leave it out; losses of another machine are compared by npuify verify loss"),
+        )
+    devices = _devices_of(_python(python))
+    if target == "npu" and not devices.adapter:
+        raise NpuifyError(
+            phrase("{python} has no adapter for NPUs", python=devices.python),
+            advice="--target simulated runs without one",
+        )
+    return devices, target == "simulated" or not devices.adapter
+
+
+def planned(plan: Plan, target: Path, asked: str) -> Plan:
+    """The plan with the command for several cards: as asked for, else the program's own where it averages gradients."""
+    if asked:
+        return plan
+    program = next((word for word in plan.entry if word.endswith(".py")), "")
+    place = target / program
+    words = plan.entry if program and place.is_file() and averages(place) else ()
+    return replace(plan, cards=words, guessed=plan.guessed[: 1 if plan.guessed else 0])
+
+
+def _devices_of(python: str) -> Devices:
+    """Ask ``python`` for TensorFlow and its adapter.
+
+    Raises:
+        NpuifyError: it does not run, or has no TensorFlow.
+    """
+    try:
+        version, adapter = answers(python, _QUESTION, {**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"}, 2)
+    except NpuifyError as error:
+        raise NpuifyError(
+            phrase("{python} has no TensorFlow, which the programs need", python=python),
+            advice="choose a Python that has it with --python",
+        ) from error
+    return Devices(python, "", "", 0, 0, tensorflow=version, adapter=adapter)
+
+
+@dataclass
+class TensorFlowBench:
+    """The two copies, and how programs run in them."""
+
+    plan: Plan
+    devices: Devices
+    work: Path
+    reference: Path
+    target: Path
+    simulated: bool
+    timeout: float
+    cards: int
+    short: bool
+    done: list[StepResult] = field(default_factory=list)
+    reference_device: Final = "cpu"
+
+    @property
+    def where(self) -> Where:
+        """On what the migrated program runs."""
+        return Where.SIMULATION if self.simulated else Where.HARDWARE
+
+    def original(self) -> Ran:
+        """The original, on the CPU, with seeds."""
+        words = self.plan.reference_entry
+        command = [self.devices.python, str(_SEEDED), *words]
+        shown = f"python {' '.join(words)}"
+        return self._run(command, self.reference, "reference", shown, {"CUDA_VISIBLE_DEVICES": ""})
+
+    def migrated(self, name: str, words: Sequence[str], ranks: int = 0) -> Ran:
+        """The migrated program with seeds; simulated, on this many ranks where it is more than none."""
+        if not self.simulated:
+            command = [self.devices.python, str(_SEEDED), *words]
+            return self._run(command, self.target, name, f"python {' '.join(words)}", {})
+        options = ["--framework", "tensorflow", "--python", self.devices.python]
+        told = " ".join(["--framework", "tensorflow", *words])
+        if ranks:
+            options += ["--ranks", str(ranks)]
+            told = f"--ranks {ranks} {told}"
+        command = [*npuify(), "simulate", *options, str(_SEEDED), *words]
+        return self._run(command, self.target, name, f"npuify simulate {told}", {})
+
+    def _run(self, command: Sequence[str], folder: Path, name: str, shown: str, added: dict[str, str]) -> Ran:
+        environment = {
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "TF_DETERMINISTIC_OPS": "1",
+            "PYTHONHASHSEED": "0",
+            # Losses are read from what is printed: nothing may be lost, or come late.
+            "PYTHONUNBUFFERED": "1",
+            "PATH": first_on_path(self.devices.python, os.environ.get("PATH", "")),
+            **own_modules(folder),
+            **added,
+        }
+        return run(
+            command, folder, self.work / f"{name}.log", shown=shown, timeout=self.timeout, environment=environment
+        )
+
+
+def run_steps(bench: TensorFlowBench, progress: Callable[[str], None]) -> None:
+    """All steps, in order, into ``bench.done``."""
+    told = "Not for TensorFlow: what a graph computes inside is not seen from outside; the losses are compared."
+    for name, title in (
+        ("forward", "A forward pass"),
+        ("backward", "A backward pass"),
+        ("compare", "Modules against the original"),
+    ):
+        bench.done.append(StepResult(name, phrase(title), Status.NOT_RUN, Where.NOWHERE, told))
+    progress("iterations")
+    first = frozenset(files(bench.target))
+    ran = bench.migrated("iterations", bench.plan.entry)
+    bench.done.append(_iterations(bench, ran))
+    progress("loss")
+    bench.done.append(_loss(bench, ran))
+    progress("resume")
+    bench.done.append(_resume(bench, ran))
+    progress("cards")
+    for path in set(files(bench.target)) - first:
+        # A program that goes on from what it finds would not train on several cards.
+        path.unlink(missing_ok=True)
+    bench.done.append(_cards(bench))
+
+
+def _iterations(bench: TensorFlowBench, ran: Ran) -> StepResult:
+    title = phrase("The migrated program from start to end")
+    evidence = [phrase("exit code {code} after {seconds:.1f} s", code=ran.code, seconds=ran.seconds)]
+    if not ran.fine:
+        seen = (*evidence, *ran.seen())
+        advice = ran.advice()
+        why = phrase("It {why}", why=ran.why())
+        return StepResult("iterations", title, Status.FAILED, bench.where, why, seen, advice, (ran.shown,), ran.seconds)
+    shown = (*evidence, *[one for one in ran.tail() if not one.startswith("npuify:")][-_SHOWN:])
+    message = phrase("It ran to the end.")
+    return StepResult("iterations", title, Status.PASSED, bench.where, message, shown, "", (ran.shown,), ran.seconds)
+
+
+def _loss(bench: TensorFlowBench, target: Ran) -> StepResult:
+    title = phrase("The loss that the programs print")
+    if not target.fine:
+        message = phrase("The migrated program did not run to its end.")
+        return StepResult("loss", title, Status.NOT_RUN, Where.NOWHERE, message)
+    other = bench.original()
+    commands, seconds = (other.shown, target.shown), other.seconds + target.seconds
+
+    def made(status: Status, message: str, evidence: Sequence[str] = (), advice: str = "") -> StepResult:
+        return StepResult("loss", title, status, bench.where, message, tuple(evidence), advice, commands, seconds)
+
+    if not other.fine:
+        why = phrase("On the CPU the original {why}", why=other.why())
+        return made(Status.NOT_RUN, why, other.seen())
+    try:
+        curve = read_curve(Path(target.log))
+        if not all(map(math.isfinite, curve.values)):
+            return made(Status.FAILED, phrase("The loss is not finite."))
+        report = compare_losses(Path(other.log), Path(target.log), allow_identical=True)
+    except NpuifyError as error:
+        advice = phrase("have the program print its loss for each step, or compare event files: npuify verify loss A B")
+        return made(Status.NOT_RUN, phrase("No loss can be compared: {message}", message=error.message), (), advice)
+    number = len(report.target.values)
+    shown = percent(report.first.mean_error)
+    seen = [phrase("mean relative error {error} over {number} points", error=shown, number=number)]
+    if report.verdict is not Verdict.ALIGNED:
+        return made(Status.FAILED, report.said[0], seen, report.advice[0] if report.advice else "")
+    told = phrase("It follows the original's within {percent}.", percent=percent(report.tolerance))
+    return made(Status.PASSED, told, seen)
+
+
+def _resume(bench: TensorFlowBench, first: Ran) -> StepResult:
+    title = phrase("Resuming from a checkpoint")
+    words = bench.plan.resume
+    if not words or not first.fine or bench.short:
+        message = phrase("No command that resumes was named.") if not words else phrase("There is no run to resume.")
+        advice = phrase('Specify the command: --resume "train.py --resume=FILE".') if not words else ""
+        return StepResult("resume", title, Status.NOT_RUN, Where.NOWHERE, message, (), advice)
+    ran = bench.migrated("resume", words)
+
+    def made(status: Status, message: str, evidence: Sequence[str] = ()) -> StepResult:
+        return StepResult("resume", title, status, bench.where, message, tuple(evidence), "", (ran.shown,), ran.seconds)
+
+    if not ran.fine:
+        return made(Status.FAILED, phrase("It {why}", why=ran.why()), ran.seen())
+    try:
+        fresh, now = (read_curve(Path(one.log)).values[0] for one in (first, ran))
+    except NpuifyError as error:
+        return made(Status.NOT_RUN, phrase("It ran, and no loss tells from where: {message}", message=error.message))
+    seen = [phrase("its first loss is {now:.5g}, a fresh start's {fresh:.5g}", now=now, fresh=fresh)]
+    if math.isclose(now, fresh, rel_tol=1e-6):
+        told = phrase("It starts with exactly the loss of a fresh start: the checkpoint was not used.")
+        return made(Status.FAILED, told, seen)
+    return made(Status.PASSED, phrase("It resumes with different weights than at the start."), seen)
+
+
+def _cards(bench: TensorFlowBench) -> StepResult:
+    title = phrase("Training on {cards} cards", cards=bench.cards)
+
+    def not_run(message: str, advice: str = "") -> StepResult:
+        return StepResult("cards", title, Status.NOT_RUN, Where.NOWHERE, message, (), advice)
+
+    words = bench.plan.cards
+    if bench.short:
+        return not_run(phrase("Not part of a short acceptance."), "npuify verify steps without --short runs it.")
+    if not words:
+        advice = phrase("npuify distribute converts the program; then verify that copy with --migrated.")
+        return not_run(phrase("Nothing in the program averages gradients: it runs on one card only."), advice)
+    if not bench.simulated:
+        return not_run(phrase("On NPUs its processes are started by a script."), "npuify launch writes it.")
+    ran = bench.migrated("cards", words, bench.cards)
+
+    def made(status: Status, message: str, evidence: Sequence[str]) -> StepResult:
+        return StepResult("cards", title, status, bench.where, message, tuple(evidence), "", (ran.shown,), ran.seconds)
+
+    if not ran.fine:
+        return made(Status.FAILED, phrase("It {why}", why=ran.why()), ran.seen())
+    lines = Path(ran.log).read_text(encoding="utf-8", errors="replace").splitlines()
+    apart = [line.strip() for line in lines if any(one in line for one in _FALLS_APART)]
+    seen = [line.strip() for line in lines if line.startswith("  rank ")]
+    if apart:
+        return made(Status.FAILED, phrase("The processes do not train one model."), [*apart[:_SHOWN], *seen])
+    return made(Status.PASSED, phrase("{cards} processes train one model.", cards=bench.cards), seen)
+
+
+def _python(asked: str) -> str:
+    """The Python for the programs: the one asked for, else the first on the path, else this one.
+
+    Raises:
+        NpuifyError: the one asked for does not exist.
+    """
+    if asked:
+        found = shutil.which(asked)
+        if found is None:
+            raise NpuifyError(phrase("no such Python: {asked}", asked=asked))
+        return found
+    return shutil.which("python") or shutil.which("python3") or sys.executable
