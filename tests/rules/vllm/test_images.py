@@ -88,6 +88,49 @@ def test_docker_run_starts_the_server(before: str, after: str) -> None:
     assert output(before, unsafe=True, name="run.sh") == after
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            f"IMAGE={CUDA}:v0.11.0\ndocker run $IMAGE --model m --device cuda\n",
+            f"IMAGE={NPU}:v0.11.0\ndocker run $IMAGE vllm serve m\n",
+        ),
+        (
+            f'IMAGE="{CUDA}:v0.11.0"\ndocker pull "$IMAGE"\ndocker run $IMAGE --model m --device cuda\n',
+            f'IMAGE="{CUDA}:v0.11.0"\ndocker pull "$IMAGE"\ndocker run $IMAGE --model m\n',
+        ),
+        ("IMAGE=mine:1\ndocker run $IMAGE --model m\n",) * 2,
+    ],
+)
+def test_an_image_that_a_variable_of_a_script_holds(before: str, after: str) -> None:
+    assert output(before, unsafe=True, name="run.sh") == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            f'ARG IMAGE={CUDA}:v0.11.0\nFROM $IMAGE\nCMD ["--model", "m", "--device", "cuda"]\n',
+            f'ARG IMAGE={NPU}:v0.11.0\nFROM $IMAGE\nCMD ["vllm", "serve", "m"]\n',
+        ),
+        (
+            f'FROM {CUDA}:v0.11.0\nCMD ["--model", "m", "--device", "cuda"]\n',
+            f'FROM {NPU}:v0.11.0\nCMD ["vllm", "serve", "m"]\n',
+        ),
+    ],
+)
+def test_a_base_that_an_argument_holds_whole(before: str, after: str) -> None:
+    assert output(before, unsafe=True, name="Dockerfile") == after
+    assert len([one for one in findings(before, name="Dockerfile") if one.code == "NPU934"]) == 1
+
+
+def test_an_image_that_is_the_default_of_a_variable() -> None:
+    text = f"services:\n  llm:\n    image: ${{VLLM:-{CUDA}:v0.11.0}}\n    command: >\n      --model m\n      --device cuda\n    restart: no\n"
+    assert output(text, unsafe=True, name="compose.yaml") == text.replace(CUDA, NPU).replace(
+        "--model m\n      --device cuda\n", "vllm serve m\n"
+    )
+
+
 def test_the_runtime_of_nvidia_goes_where_the_devices_are_given() -> None:
     new = output("docker run --runtime nvidia --gpus device=0 image\n", unsafe=True, name="run.sh")
     assert new.startswith("docker run --device /dev/davinci0 ")

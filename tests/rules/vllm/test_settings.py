@@ -79,3 +79,18 @@ def test_systemd_runs_no_shell_that_could_list_devices() -> None:
 def test_a_program_of_supervisord() -> None:
     text = "[program:llm]\ncommand=vllm serve m{}\n"
     assert output(text.format(" --device cuda"), name="supervisord.conf") == text.format("")
+
+
+def test_a_table_that_is_called_vllms() -> None:
+    text = "vllm:\n  model: m\n  device: cuda\n  dtype: auto\ntrainer:\n  device: cuda\n"
+    assert output(text, name="values.yaml") == text.replace("  device: cuda\n", "", 1).replace("cuda", "npu")
+    (found,) = [
+        one for one in findings("vllmConfig:\n  maxModelLen: 8\n  dtype: half\n  device: cuda\n", name="values.yaml")
+    ]
+    assert (found.code, found.edits) == ("NPU935", ())
+
+
+def test_tables_within_are_judged_as_the_json_of_command_lines_is() -> None:
+    text = "model: m\nmax-model-len: 8\ncompilation-config:\n  mode: 1\n  cudagraph_mode: FULL\n"
+    (found,) = findings(text, name="serve.yaml")
+    assert (found.code, found.start.line) == ("NPU935", 4)

@@ -84,7 +84,8 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
     serving = {
         value.path[:-1]
         for value in document.values
-        if (value.key == "image" and is_serving_image(value.text)) or (value.key == "engine" and value.text == "VLLM")
+        if (value.key == "image" and is_serving_image(_image_of(value)[0]))
+        or (value.key == "engine" and value.text == "VLLM")
     }
     for value in document.values:
         key = value.key.lower().replace("-", "_")
@@ -101,11 +102,9 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
                 of_server = value.path[:-1] in serving
                 judge_script(shell, value.start, value.end, file, options, of_vllm=of_server)
         elif key in _IMAGE_KEYS:
-            command = (
-                written_out(service_of(value, document, file.data), file.data) if is_vllm_image(value.text) else None
-            )
-            prefix = "docker:" if value.text.startswith("docker:") else ""
-            judge_image(value.text.removeprefix(prefix), (value.start + len(prefix), value.end), file, command)
+            image, place = _image_of(value)
+            command = written_out(service_of(value, document, file.data), file.data) if is_vllm_image(image) else None
+            judge_image(image, place, file, command)
         elif key == "repository":
             judge_repository(value, document, file)
         _judge_request(value, key, file, labelled, is_workflow=workflow)
@@ -135,6 +134,19 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
         _judge_key(value.path, value.key_start, value.key_end, value, file)
     for one in document.keys:
         _judge_key(one.path, one.start, one.end, None, file)
+
+
+_DEFAULT_IMAGE = re.compile(r"\$\{\w+:?-(?P<image>[^${}]+)\}")
+
+
+def _image_of(value: Value) -> tuple[str, tuple[int, int]]:
+    """The image that a setting names, also as the default of a variable, and where it stands."""
+    default = _DEFAULT_IMAGE.fullmatch(value.text)
+    if default is not None and len(value.text) == value.end - value.start:
+        first, last = default.span("image")
+        return default["image"], (value.start + first, value.start + last)
+    prefix = "docker:" if value.text.startswith("docker:") else ""
+    return value.text.removeprefix(prefix), (value.start + len(prefix), value.end)
 
 
 def _unknown(match: re.Match[bytes]) -> bytes:

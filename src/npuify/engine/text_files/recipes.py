@@ -18,6 +18,8 @@ from npuify.rules.text_file import Given
 from npuify.source.docker import as_shell, pairs, read
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from npuify.rules.program_options import ProgramOptions
     from npuify.rules.text_file import TextFile
     from npuify.source.docker import Instruction, Pair
@@ -34,19 +36,23 @@ def judge_dockerfile(file: TextFile, options: ProgramOptions) -> None:
     settings: list[Setting] = []
     mentions: list[Mention] = []
     file.given = _given([one for one in instructions if one.name in ("FROM", "ENV", "ARG")], shell)
+    bases = {file.source(*match.span(1)).strip("${}") for match in _bases(instructions, file.data)}
+    serves = False
     for one in instructions:
         if one.name == "FROM":
             match = _IMAGE.match(file.data, one.body, one.end)
             if match is not None:
                 image = _filled_in(match.group(1).decode("utf-8", "replace"), file.given)
-                if is_vllm_image(image):
+                serves = is_vllm_image(image)
+                if serves:
                     judge_vllm_base(image, match.span(1), instructions, shell, file)
                 else:
                     judge_image(image, match.span(1), file)
         elif one.name in ("ENV", "ARG"):
             for pair in pairs(shell, one):
                 place = (pair.value_start, pair.value_end)
-                judge_image(pair.value, place, file)
+                if pair.name not in bases or not is_vllm_image(pair.value):
+                    judge_image(pair.value, place, file)
                 judge_search_path(pair.name, pair.value, (pair.start, pair.end), file)
                 literal = pair.value if "$" not in pair.value else None
                 quoted = file.data[pair.value_start - 1 : pair.value_start] in (b'"', b"'")
@@ -60,7 +66,8 @@ def judge_dockerfile(file: TextFile, options: ProgramOptions) -> None:
                 start = check.end()
             if file.data[start : start + 1] == b"[":
                 # The list of words as JSON: without its brackets and commas a shell reads the same words.
-                judge_script(as_shell(shell, start, one.end), start, one.end, file, options)
+                of_vllm = serves and one.name != "RUN"
+                judge_script(as_shell(shell, start, one.end), start, one.end, file, options, of_vllm=of_vllm)
                 judge_pip_words(shell, start, one.end, file)
                 continue
             while (option := re.compile(rb"--\w[\w-]*=\S+\s+").match(shell, start, one.end)) is not None:
@@ -70,6 +77,14 @@ def judge_dockerfile(file: TextFile, options: ProgramOptions) -> None:
             for use in _EXPANDED.finditer(file.data, one.body, one.end):
                 mentions.append(Mention(use.group(1).decode(), *use.span(1)))
     judge_variables(settings, mentions, file)
+
+
+def _bases(instructions: list[Instruction], data: bytes) -> Iterator[re.Match[bytes]]:
+    """Where the instructions name the images that they begin with."""
+    for one in instructions:
+        match = _IMAGE.match(data, one.body, one.end) if one.name == "FROM" else None
+        if match is not None:
+            yield match
 
 
 def _given(instructions: list[Instruction], data: bytes) -> dict[str, Given]:

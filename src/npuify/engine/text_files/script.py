@@ -108,11 +108,11 @@ def judge_script(
                 lists.append((one.value.split(), _program_in(one.value, options, folder)))
     lists += [(words, "") for words in script.arrays]
     only = (next(iter(programs)) if len(programs) == 1 else next((one for one in programs if one), "")) or started
-    starts_vllm = of_vllm or any(options_of_vllm(words) for words, _ in lists)
+    starts_vllm = of_vllm or any(options_of_vllm(words, file.given) for words, _ in lists)
     stack_here = next((found for words, _ in lists if (found := stack_of(words, file)[0])), "")
     for words, program in lists:
         settings += _inner_settings(words)
-        taken = options_of_vllm(words)
+        taken = options_of_vllm(words, file.given)
         if not taken and starts_vllm and not program and words[:1] and words[0].value.startswith("-"):
             taken = words  # options that a variable holds, or that an image's entry point gets
         if taken:

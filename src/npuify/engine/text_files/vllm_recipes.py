@@ -46,6 +46,14 @@ def _named(image: str, place: tuple[int, int], new: str, file: TextFile) -> list
     written = file.source(*place)
     if written == image:
         return [(*place, new)]
+    whole = _VARIABLE.fullmatch(written)
+    known = file.given.get(whole["braced"] or whole["plain"]) if whole is not None else None
+    if whole is not None and known is not None and known.value == image:
+        name = whole["braced"] or whole["plain"]
+        if len(re.findall(rb"\$\{?" + re.escape(name.encode()) + rb"\b", file.data)) > 1 or known in file.settled:
+            return [None]
+        file.settled.append(known)
+        return [(*one, new) for one in known.places]
     match = _PLACE.fullmatch(written)
     variable = _VARIABLE.fullmatch(match["tag"]) if match is not None else None
     if match is None or variable is None:

@@ -18,8 +18,9 @@ from npuify.rules.environment.containers import (
     judge_image,
 )
 from npuify.rules.environment.serving_commands import in_front
-from npuify.rules.environment.serving_images import is_vllm_image
+from npuify.rules.environment.serving_images import is_vllm_image, npu_image, report_image
 from npuify.rules.text_file import listed
+from npuify.source.shell import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -106,6 +107,8 @@ def _container(words: tuple[Word, ...], file: TextFile) -> None:
                     subject=shown,
                     advice=CONTAINER_NEEDS,
                 )
+            elif at and word.value == UNKNOWN and _by_variable(words, at, file):
+                pass
             elif at and not value.startswith("-") and words[at - 1].value not in _NAMING:
                 _image(word, file, _served(words, at, file))
             continue
@@ -127,6 +130,25 @@ def _image(word: Word, file: TextFile, command: Sequence[Replacement | None] | N
     name = word.value.removeprefix("docker://").replace("#", "/", 1)
     span = word.span(0, len(word.value))
     judge_image(name, span if command is not None and span is not None else (word.start, word.end), file, command)
+
+
+def _by_variable(words: tuple[Word, ...], at: int, file: TextFile) -> bool:
+    """Report the image that a variable of the file holds, where it is vLLM's.
+
+    Returns:
+        Whether it is.
+    """
+    word = words[at]
+    known = file.given.get(word.variables[0]) if len(word.variables) == 1 else None
+    if known is None or not is_vllm_image(known.value) or words[at - 1].value in _NAMING:
+        return False
+    choice, new = npu_image(known.value, file)
+    uses = len(re.findall(rb"\$\{?" + re.escape(word.variables[0].encode()) + rb"\b", file.data))
+    command = in_front(words[at + 1 :], file.data) if words[1].value != "pull" else []
+    # Another command with the same image would be left without the program that it has to start.
+    edits = [*((*place, new) for place in known.places), *command] if new and uses == 1 else [None]
+    report_image(known.value, (word.start, word.end), choice, edits, file)
+    return True
 
 
 def _served(words: tuple[Word, ...], at: int, file: TextFile) -> Sequence[Replacement | None] | None:

@@ -40,6 +40,8 @@ _WORDS = (
     *(
         "vllm_",
         "jax_platform",
+        "xla_flags",
+        "xla_python_client",
         "ucx_",
         "flags_selected_gpus",
         "flags_cudnn",

@@ -224,7 +224,10 @@ def _placed(finding: Finding, command: PipCommand, data: bytes, file: TextFile) 
     first = command.start + _offset(command.text, finding.start)
     last = max(first, command.start + _offset(command.text, finding.end))
     wanted = _argument_edits(finding, command, data, file)
+    # What is as it should be in conda's own spelling changes nothing.
     edits = [edit for edit in wanted if edit is not None]
+    if edits and all(file.source(at, end) == after for at, end, after in edits):
+        wanted, edits = [], []
     # Where the copy differs from the file, the change would take a comment with it.
     is_whole = len(edits) == len(wanted) and all(file.data[at:end] == data[at:end] for at, end, _ in edits)
     advice = finding.advice

@@ -11,10 +11,10 @@ from npuify.rules.text_file import listed
 from npuify.source.shell import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from npuify.model import Finding
-    from npuify.rules.text_file import Replacement, TextFile
+    from npuify.rules.text_file import Given, Replacement, TextFile
     from npuify.source.shell import Word
 
 _COMMANDS = frozenset(("serve", "bench", "chat", "complete", "run-batch"))
@@ -58,15 +58,30 @@ def OPTION(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the
     raise NotImplementedError
 
 
-def options_of_vllm(words: Sequence[Word]) -> Sequence[Word]:
-    """The words of a command that vLLM reads as its options; empty where it does not start vLLM."""
+def options_of_vllm(words: Sequence[Word], given: Mapping[str, Given] | None = None) -> Sequence[Word]:
+    """The words of a command that vLLM reads as its options; empty where it does not start vLLM.
+
+    Args:
+        words: the command.
+        given: variables of the file that have one value; one may hold the image of the container.
+    """
     for at, word in enumerate(words):
         before = words[at - 1].value if at else ""
         is_program = before.rpartition("/")[2] == "vllm" and word.value in _COMMANDS
         is_module = before == "-m" and re.match(r"vllm(?:\.|$)", word.value) is not None
-        if is_program or is_module or (at and not before.startswith("-") and _SERVING_IMAGE.match(word.value)):
+        if (
+            is_program
+            or is_module
+            or (at and not before.startswith("-") and _SERVING_IMAGE.match(filled_in(word, given or {})))
+        ):
             return words[at + 1 :]
     return ()
+
+
+def filled_in(word: Word, given: Mapping[str, Given]) -> str:
+    """The value of a word, also where it is nothing but a variable of the file that has one value."""
+    known = given.get(word.variables[0]) if word.value == UNKNOWN and len(word.variables) == 1 else None
+    return known.value if known is not None else word.value
 
 
 def is_serving_image(image: str) -> bool:
@@ -112,6 +127,9 @@ def judge_vllm_options(words: Sequence[Word], data: bytes, file: TextFile, *, ar
 def without(data: bytes, first: Word, last: Word) -> Replacement | None:
     gap = _GAP.search(data[: first.start])
     if gap is not None:
+        rest = re.compile(rb"[ \t]*(?:\r?\n|\Z)").match(data, last.end)
+        if rest is not None and data[gap.start() - 1 : gap.start()] == b"\n" and gap.start():
+            return gap.start(), rest.end(), ""  # a line of a text that YAML folds
         return gap.start(), last.end, ""
     after = re.compile(rb"[ \t]+").match(data, last.end)
     return (first.start, after.end(), "") if after is not None else None

@@ -24,6 +24,9 @@ _OWN = frozenset(
     )
 )
 """Arguments whose names only vLLM gives them; one of them tells whose settings a table holds."""
+_NAMES_VLLM = re.compile(r"(?i)vllm(?:[_-]?(?:config|engine|args|engine[_-]?args|kwargs|options|server|settings))?$")
+"""Keys whose tables are given to vLLM."""
+_UNDER_VLLM = re.compile(rb"(?mi)^[ \t]*[\"']?vllm(?:[_-]?\w+)?[\"']?[ \t]*:")
 _KEY = re.compile(rb"[ \t]*(?:-[ \t]+)?[\"']?[\w-]+[\"']?[ \t]*:[ \t]*[\"']?\Z")
 _REST = re.compile(rb"[\"']?[ \t]*(?:#[^\r\n]*)?(?:\r\n?|\n|\Z)")
 _MEMBER = re.compile(rb"[\"']?[ \t]*,\s*")
@@ -64,7 +67,7 @@ def judge_vllm_settings(document: Document, file: TextFile) -> Document:
     Returns:
         The document without them: what other rules make of them does not hold.
     """
-    if _OWN_WORD.search(file.data) is None:
+    if _OWN_WORD.search(file.data) is None and _UNDER_VLLM.search(file.data) is None:
         return document
     tables: dict[int, list[Value]] = {}
     for value in document.values:
@@ -73,7 +76,8 @@ def judge_vllm_settings(document: Document, file: TextFile) -> Document:
     judged: set[int] = set()
     for values in tables.values():
         names = {_name(value) for value in values}
-        if names.isdisjoint(_OWN) or not (names & vllm_names() - _OWN):
+        under = any(_NAMES_VLLM.match(key) for key in values[0].path[:-1])
+        if (names.isdisjoint(_OWN) and not under) or not (names & vllm_names() - _OWN):
             continue
         nested = {one.path[-1].replace("-", "_") for one in document.keys if one.path[:-1] == values[0].path[:-1]}
         is_pure = names | nested <= vllm_names()
