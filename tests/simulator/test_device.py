@@ -439,8 +439,13 @@ def test_what_the_newest_releases_let_through(simulate: Simulate) -> None:
             from torch.nn.attention.flex_attention import flex_attention
 
             q = torch.randn(1, 2, 16, 8, device="npu", requires_grad=True)
-            flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score + (i - j)).sum().backward()
-            assert q.grad.is_npu
+            result = flex_attention(q, q, q, score_mod=lambda score, b, h, i, j: score + (i - j)).sum()
+            try:
+                result.backward()
+            except RuntimeError as error:  # torch's backward gives where() a number on the CPU
+                assert "same device" in str(error)
+            else:
+                assert False
             try:
                 flex_attention(q, q.detach().cpu(), q)
             except ValueError as error:
@@ -449,6 +454,37 @@ def test_what_the_newest_releases_let_through(simulate: Simulate) -> None:
             with torch.npu.use_mem_pool(pool):
                 torch.ones(2, device="npu")
             assert pool.id != torch.npu.MemPool().id
+        print("all", "well")
+        """
+    )
+    assert "all well" in said
+
+
+def test_a_number_on_the_cpu_is_taken_where_the_real_package_takes_it(simulate: Simulate) -> None:
+    """As torch_npu 2.13.0 answered (tools/cpu_scalars.py): arithmetic takes it, kernels that get all their tensors do not."""
+    said = simulate(
+        """
+        import torch, torch_npu
+
+        x, number, at = torch.ones(3, 4, device="npu"), torch.tensor(2.0), torch.tensor([0, 1])
+        for takes in (
+            lambda: x + number, lambda: number - x, lambda: x / number, lambda: x > number, lambda: x.fill_(number),
+            lambda: torch.maximum(x, number), lambda: x.masked_fill(x > 0, number), lambda: torch.where(x > 0, x, 2.0),
+            lambda: x.clamp(min=2.0), lambda: x.pow(2.0), lambda: x[at], lambda: x[0].copy_(number),
+        ):
+            assert takes().is_npu
+        for refuses in (
+            lambda: torch.where(x > 0, x, number), lambda: x.clamp(min=number), lambda: x.clone().clamp_(max=number),
+            lambda: x.pow(number), lambda: torch.pow(number, x), lambda: torch.lerp(x, x, number), lambda: torch.atan2(x, number),
+            lambda: torch.addcmul(x, x, number), lambda: torch.addmm(number, x, x.mT), lambda: torch.maximum(number, x),
+            lambda: x.index_put_((at,), number), lambda: x.index_put_((at,), torch.ones(2, 4)), lambda: torch.ones(3)[at.npu()],
+        ):
+            try:
+                refuses()
+            except RuntimeError as error:
+                assert "same device" in str(error), error
+            else:
+                assert False, refuses
         print("all", "well")
         """
     )

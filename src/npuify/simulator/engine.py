@@ -55,14 +55,20 @@ class Native:
         self._visible = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: visible_count(settings.devices))
         self._lib.npuify_start(settings.devices, int(settings.cpu_random), self._visible)
 
-    def register(self, whole: list[str], beside_cpu: list[str], in_float: list[str]) -> None:
+    def register(
+        self, whole: list[str], beside_cpu: list[str], in_float: list[str], npu_only: dict[str, frozenset[str]]
+    ) -> None:
         """Register the operators.
 
         Args:
             whole: those that run in one piece.
             beside_cpu: those that take CPU tensors, too.
             in_float: those that compute half types in float32.
+            npu_only: arguments that may not even be a CPU tensor without dimensions, by operator.
         """
+        for name, arguments in npu_only.items():
+            for argument in arguments:
+                self._lib.npuify_take_only_npu(name.encode(), argument.encode())
         for name in beside_cpu:
             self._lib.npuify_allow_cpu_tensors(name.encode())
         for name in in_float:

@@ -25,7 +25,7 @@ def register_own_operators() -> None:
 
 def register_aten() -> None:
     """ATen's operators and autocast, by the engine."""
-    state.device.register(operator_lists.WHOLE, operator_lists.BESIDE_CPU, operator_lists.IN_FLOAT)
+    state.device.register(operator_lists.WHOLE, operator_lists.BESIDE_CPU, operator_lists.IN_FLOAT, tables.npu_only())
     kernels = torch.library.Library("aten", "IMPL")
     _kept.append(kernels)
     for name, function in sync_batch_norm.KERNELS.items():

@@ -57,6 +57,20 @@ def release_facts() -> dict[str, Any]:
     return _own("releases")
 
 
+def npu_only() -> dict[str, frozenset[str]]:
+    """Arguments that may not even be a CPU tensor without dimensions, by operator, and by its forms that write."""
+    found: dict[str, frozenset[str]] = {}
+    for name, arguments in _own("cpu_scalars")["refused"].items():
+        plain, dot, overload = name.partition(".")
+        written = f"{plain}.{overload}_out" if overload else f"{plain}.out"
+        for one in (name, f"{plain}_{dot}{overload}", written):
+            found[one] = frozenset(arguments)
+    found["aten::_index_put_impl_"] = found["aten::index_put_"]
+    # Indices may be on the host, what is indexed may not: torch_npu 2.13.0 begins with a cast that the CPU lacks.
+    found["aten::index.Tensor"] = frozenset({"self"})
+    return found
+
+
 def kernels_by_key(torch_npu: str) -> dict[str, list[str]]:
     """Dispatch key → operators that have a kernel under it, as asked of the imported package.
 

@@ -56,6 +56,7 @@ struct Operator {
   bool on_host = false;       // the release has no NPU kernel for it: there it runs on the host's CPU
   bool in_float = false;      // half types are computed in float32 and rounded once
   std::vector<bool> written;  // by argument
+  std::unordered_set<std::string> npu_only; // arguments that are no CPU tensor, not even one without dimensions
   std::atomic<int64_t> calls{0};
 };
 
@@ -64,6 +65,7 @@ std::unordered_map<const void*, Operator*> table;
 std::unordered_set<std::string> native_names; // "aten::add.Tensor", those with a kernel in the release
 std::unordered_set<std::string> mixed_names;
 std::unordered_set<std::string> float_names;
+std::unordered_map<std::string, std::unordered_set<std::string>> npu_only_names;
 std::atomic<int> policy{kOff};
 std::atomic<bool> knows_release{false};
 
@@ -87,6 +89,10 @@ Operator* describe(const OperatorHandle& op) {
   o->collective = o->name.rfind("c10d::", 0) == 0;
   o->flat = o->name == "c10d::_allgather_base_" || o->name == "c10d::_reduce_scatter_base_";
   o->takes_cpu = mixed_names.count(o->name) != 0;
+  auto only = npu_only_names.find(o->name);
+  if (only != npu_only_names.end()) {
+    o->npu_only = only->second;
+  }
   o->in_float = float_names.count(o->name) != 0;
   o->on_host = knows_release && o->name.rfind("aten::", 0) == 0 && native_names.count(o->name) == 0;
   table[key] = o;
@@ -197,7 +203,7 @@ class Call {
 
   // PyTorch's own words, as in the checks that it writes for each backend.
   void check_devices() const {
-    if (device < 0 || !wrong_.defined() || operator_.takes_cpu) {
+    if (device < 0 || !wrong_.defined() || (operator_.takes_cpu && !refused_)) {
       return;
     }
     auto name = operator_.name.substr(operator_.name.find("::") + 2);
@@ -369,8 +375,12 @@ class Call {
   void other(const Tensor& t, bool written) {
     keep_keys(t);
     given_.push_back(t);
-    if (t.dim() == 0 && !written && t.device().type() == c10::DeviceType::CPU) {
-      return; // a number, as TensorIterator takes it
+    if (!written && t.device().type() == c10::DeviceType::CPU) {
+      if (argument != nullptr && operator_.npu_only.count(argument->name()) != 0) {
+        refused_ = true;
+      } else if (t.dim() == 0) {
+        return; // a number, as TensorIterator takes it
+      }
     }
     stands_on(t);
   }
@@ -418,6 +428,7 @@ class Call {
   std::vector<Seen> seen_;
   std::vector<Seen> made_; // host.storage -> npu
   std::vector<Tensor> given_;
+  bool refused_ = false; // an argument is on the CPU that never may be
   maybe<c10::Device> first_;
   Tensor wrong_; // the first that is elsewhere, and its argument
   std::string wrong_name_;
@@ -1106,6 +1117,11 @@ NPUIFY_API void npuify_set_autocast_type(int type) {
 NPUIFY_API void npuify_allow_cpu_tensors(const char* name) {
   std::lock_guard<std::mutex> lock(table_mutex);
   mixed_names.insert(name);
+}
+
+NPUIFY_API void npuify_take_only_npu(const char* name, const char* argument) {
+  std::lock_guard<std::mutex> lock(table_mutex);
+  npu_only_names[name].insert(argument);
 }
 
 NPUIFY_API void npuify_compute_in_float(const char* name) {

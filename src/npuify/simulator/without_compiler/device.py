@@ -84,9 +84,11 @@ class PythonDevice:
         self._capacity = settings.memory
         storages.patch()
 
-    def register(self, whole: list[str], beside_cpu: list[str], in_float: list[str]) -> None:
+    def register(
+        self, whole: list[str], beside_cpu: list[str], in_float: list[str], npu_only: dict[str, frozenset[str]]
+    ) -> None:
         """Register the operators, as :meth:`npuify.simulator.engine.Engine.register` does."""
-        self._kernels = Kernels(frozenset(beside_cpu), frozenset(in_float), self._before)
+        self._kernels = Kernels(frozenset(beside_cpu), frozenset(in_float), npu_only, self._before)
         run = self._kernels.run
         fallback = torch.library.Library("_", "IMPL")
         aten = torch.library.Library("aten", "IMPL")

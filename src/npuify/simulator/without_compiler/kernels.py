@@ -23,11 +23,14 @@ REFUSED = {"Sparse": "sparse", "SparseCsr": "compressed sparse", "NestedTensor":
 class Operator:
     """What the kernel has to know of one operator, read once from its schema."""
 
-    def __init__(self, op: Any, beside_cpu: frozenset[str], in_float: frozenset[str]) -> None:
+    def __init__(
+        self, op: Any, beside_cpu: frozenset[str], in_float: frozenset[str], npu_only: dict[str, frozenset[str]]
+    ) -> None:
         schema = op._schema
         self.name = schema.name if not schema.overload_name else f"{schema.name}.{schema.overload_name}"
         self.mixes = self.name in beside_cpu or self.name.startswith("aten::_foreach")
         self.in_float = self.name in in_float
+        self.npu_only = npu_only.get(self.name, frozenset())
         self.names = [a.name for a in schema.arguments]
         self.outs = frozenset(a.name for a in schema.arguments if a.is_out)
         written = {}
@@ -44,9 +47,16 @@ class Operator:
 class Kernels:
     """The kernel of all operators, and what it asks."""
 
-    def __init__(self, beside_cpu: frozenset[str], in_float: frozenset[str], before: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        beside_cpu: frozenset[str],
+        in_float: frozenset[str],
+        npu_only: dict[str, frozenset[str]],
+        before: Callable[[str], None],
+    ) -> None:
         self._beside_cpu = beside_cpu
         self._in_float = in_float
+        self._npu_only = npu_only
         self._before = before
         self._known: dict[Any, Operator] = {}
 
@@ -59,7 +69,7 @@ class Kernels:
         """
         about = self._known.get(op)
         if about is None:
-            about = self._known[op] = Operator(op, self._beside_cpu, self._in_float)
+            about = self._known[op] = Operator(op, self._beside_cpu, self._in_float, self._npu_only)
         self._before(about.name)
         call = _Call(about)
         host_args = []
@@ -105,6 +115,7 @@ class _Call:
         self.npus = 0
         self.argument = ""
         self._first = self._wrong = self._wrong_name = ""
+        self._refused = False
         self._seen: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}
 
     def to_host(self, value: Any) -> Any:
@@ -115,7 +126,10 @@ class _Call:
                 host = to_host(value)
                 self._seen[host.untyped_storage()._cdata] = (host, value)
                 return host
-            if value.dim() > 0:
+            if value.device.type == "cpu" and self.argument in self.about.npu_only:
+                self._refused = True
+                self._stands_on(str(value.device))
+            elif value.dim() > 0:
                 self._stands_on(str(value.device))
             return value
         if isinstance(value, torch.device):
@@ -137,7 +151,7 @@ class _Call:
 
     def check(self) -> None:
         """Refuse tensors of two devices, in the words of the real one's checks."""
-        if self._wrong and self.npus and not self.about.mixes:
+        if self._wrong and self.npus and (self._refused or not self.about.mixes):
             plain, _, overload = self.about.name.partition("::")[2].partition(".")
             raise RuntimeError(
                 f"Expected all tensors to be on the same device, but got {self._wrong_name} is on {self._wrong}, "
