@@ -57,6 +57,14 @@ def test_the_rank_that_failed_and_those_that_waited_for_it() -> None:
     assert found.waited_for == ("3",)
 
 
+def test_an_exception_that_passes_on_an_error_of_torch_npu_is_no_cause_of_its_own() -> None:
+    hccl = "RuntimeError: [ERROR] 2026-03-02-10:14:55 (PID:4120, Device:0, RankID:0) ERR02200 DIST call hccl api failed."
+    log = traceback("train.py", 61, hccl, "[rank0]: ")
+    log += "[rank0]: EI0006: [PID: 4120] 2026-03-02-10:14:55.301.112 Getting socket times out. Reason: 1. The remote does not connect.\n"
+    found = diagnosed(log)
+    assert (found.first and found.first.name) == "socket-timeout"
+
+
 def test_the_earlier_of_two_causes_is_the_first(tmp_path: Path) -> None:
     late = "2025-06-25 10:45:09,000 x\n" + traceback("/w/a.py", 1, "RuntimeError: error code is 507035")
     early = "2025-06-25 10:44:01,000 x\n" + traceback("/w/b.py", 2, OOM)

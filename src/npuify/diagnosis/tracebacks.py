@@ -31,7 +31,7 @@ _BELOW_FRAMES: Final = re.compile(r"^(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*)(?
 """What stands behind the last frame of a traceback is an exception, whatever it is called: queue.Empty, re.error."""
 _OWN: Final = re.compile(
     r"(?!(?:torch\.distributed\.elastic|subprocess\.CalledProcessError|ray\.exceptions|KeyboardInterrupt|SystemExit)\b)"
-    r"(?!.*(?:\.(?:cpp|cc|h|ts):\d+|function error|error code))"
+    r"(?!.*(?:\.(?:cpp|cc|h|ts):\d+|function error|error code|\bERR\d{5}\b))"
     r"(?!.*(?:the following error|root cause|\b[Ss]ee (?:the )?(?:above|log|stack)))"
 )
 """Exceptions that a program raised by itself, rather than those that pass on what a launcher or torch_npu reports."""
