@@ -45,3 +45,8 @@ def test_nothing_is_made_up(what: str) -> None:
     with pytest.raises(NpuifyError) as raised:
         npuify.explain(what)
     assert "nothing is known" in str(raised.value)
+
+
+def test_a_switch_without_effect_is_not_called_missing() -> None:
+    found = npuify.explain("torch.backends.cudnn.benchmark")
+    assert {row.note for row in found.releases} == {"no counterpart; the switch is there in every build of torch"}

@@ -160,6 +160,8 @@ def _python_name(name: str, versions: list[str]) -> Explanation | None:
         if counterpart is not None:
             known = True
             note: str = counterpart.status
+            if note == "missing" and name.startswith("torch.backends."):
+                note = phrase("no counterpart; the switch is there in every build of torch")
             if counterpart.missing_parameters:
                 note += phrase(
                     "; does not take {missing_parameters}", missing_parameters=commas(counterpart.missing_parameters)
