@@ -58,7 +58,9 @@ def test_the_rank_that_failed_and_those_that_waited_for_it() -> None:
 
 
 def test_an_exception_that_passes_on_an_error_of_torch_npu_is_no_cause_of_its_own() -> None:
-    hccl = "RuntimeError: [ERROR] 2026-03-02-10:14:55 (PID:4120, Device:0, RankID:0) ERR02200 DIST call hccl api failed."
+    hccl = (
+        "RuntimeError: [ERROR] 2026-03-02-10:14:55 (PID:4120, Device:0, RankID:0) ERR02200 DIST call hccl api failed."
+    )
     log = traceback("train.py", 61, hccl, "[rank0]: ")
     log += "[rank0]: EI0006: [PID: 4120] 2026-03-02-10:14:55.301.112 Getting socket times out. Reason: 1. The remote does not connect.\n"
     found = diagnosed(log)
