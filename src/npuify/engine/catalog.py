@@ -76,6 +76,7 @@ MODULES = (
     "rules.precision.chips",
     "rules.operators.chips",
     "rules.attention.chips",
+    "rules.attention.nested_tensors",
     "rules.distributed.collectives",
     "rules.distributed.accelerate",
     "rules.distributed.training_frameworks",

@@ -28,4 +28,4 @@ autocast("cuda")
 GradScaler("cuda")
 GradScaler(device="cuda")
 if __name__ == "__main__":
-    print(torch.ones(2).npu())
+    print(torch.ones(2, device="npu"))

@@ -29,4 +29,4 @@ autocast("cuda")
 GradScaler("cuda")
 GradScaler(device="cuda")
 if __name__ == "__main__":
-    print(torch.ones(2).to(compute_device.type))
+    print(torch.ones(2, device=compute_device.type))

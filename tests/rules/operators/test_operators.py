@@ -21,6 +21,9 @@ FIRES = {
         "import torch\ndef f(x):\n    return x.cuda().double()\n",
         "import torch\ndef f(x):\n    return x.cuda(non_blocking=True).to(torch.float64)\n",
         "import torch\ndef f(freqs, n):\n    return torch.arange(n, dtype=torch.double, device=freqs.device)\n",
+        # A model that is moved to the device, before or after.
+        "import torch\ndef f(device):\n    net = torch.nn.Linear(2, 2)\n    net.double()\n    net.to(device)\n",
+        "import torch\nnet = torch.nn.Linear(2, 2).cuda()\nnet = net.double()\n",
         # Python's own float is float64 for torch, whatever a device is called.
         "import torch\nclass A:\n    def f(self):\n        return torch.tensor(0.5, dtype=float, device=self.dvc)\n",
         "import torch\ndef f(gpu):\n    return torch.zeros(3, device=gpu, dtype=float)\n",
@@ -153,6 +156,8 @@ SILENT = {
         "import torch\ndef f(x, device):\n    return x.to(device).float()\n",
         "import torch\ndef f(x, device):\n    return x.to(device), torch.zeros(3, dtype=float)\n",
         "import torch\ndef f(device):\n    return torch.zeros(3, dtype=float32, device=device)\n",
+        "import torch\nnet = torch.nn.Linear(2, 2)\nnet.double()\nother = torch.nn.Linear(2, 2).cuda()\n",
+        "import torch\nnet = torch.nn.Linear(2, 2)\nnet.double()\nnet.to('cpu')\n",
     ],
     "NPU411": ["import cmath\nz = cmath.polar(1j)\n", "import torch\ndef polar(x):\n    return x\ny = polar(1)\n"],
     "NPU412": [

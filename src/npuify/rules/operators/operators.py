@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import MODELS
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import keyword_of
@@ -25,6 +26,8 @@ _MOVED = re.compile(rb"[\s)\\]*(?:#.*\s*)*\.\s*(?:to|cuda|npu)\b")
 _CONVERTED = re.compile(rb"\.to\(\s*\Z")
 _MADE = re.compile(rb"\w\((?![^()]*(?:device|cuda|npu))[^()#]*\bdtype\s*=\s*\Z")
 _THERE = re.compile(rb"\.(?:cuda|npu)\([^()]*\)\s*\Z")
+_WHOLE = re.compile(rb"[ \t]*(?:[\w.]+[ \t]*=[ \t]*)?[\w.]*[\w)]\.double\(\)[ \t\r]*")
+"""A line that does nothing else to what has a name."""
 _CLOSED = re.compile(rb"\s*\)")
 
 
@@ -34,6 +37,9 @@ def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
     if lower.startswith(b"dtype", start):  # dtype=float, Python's own, which torch takes for float64
         return lower[end - 1 : end] == b")" and _MADE.search(lower, near, start + len(b"dtype=")) is not None
     if lower[start : start + 1] == b".":  # .double()
+        line = lower.rfind(b"\n", 0, start) + 1
+        if _WHOLE.fullmatch(lower, line, lower.find(b"\n", end) if b"\n" in lower[end : end + 400] else len(lower)):
+            return False  # of a model, perhaps
         return _MOVED.match(lower, end) is None and _THERE.search(lower, near, start) is None
     if compared(lower, start + len(b"torch."), end):
         return True
@@ -61,14 +67,16 @@ def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A double-precision tensor is created on, or moved to, the device.
 
     Few NPU kernels take ``float64``: others raise, run on the CPU, or compute in ``float32``. Only calls that name both
-    the type and a device are reported; double precision on the CPU is fine. A tensor that is on the NPU already becomes
-    ``float32`` by ``.double()``, of which torch_npu warns once.
+    the type and a device are reported, and models that are moved there; double precision on the CPU is fine. A tensor
+    that is on the NPU already becomes ``float32`` by ``.double()``, of which torch_npu warns once.
     """
     name = file.qualname(node.func) or ""
     if name == "torch.set_default_dtype":
         if not node.args or not _is_double(node.args[0], file):
             return
         what = "float64 becomes the default type"
+    elif _is_model_on_device(node, file):
+        what = "a model in float64 on the device; what it computes there is float64, or float32 in silence"
     elif _double_on_the_device(node, file):
         what = "on an NPU this conversion to float64 gives float32"
     elif _double_with_device(node, name, file):
@@ -81,6 +89,24 @@ def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         subject="torch.float64",
         advice="use float32 on the NPU, or compute this part on the CPU and move the result",
     )
+
+
+def _is_model_on_device(node: ast.Call, file: PythonFile) -> bool:
+    """Whether a model that the file moves to the device, before or after, is converted as a whole."""
+    function = node.func
+    if not isinstance(function, ast.Attribute) or function.attr != "double" or node.args:
+        return False
+    model = function.value
+    if not isinstance(model, (ast.Name, ast.Attribute)) or not file.values(model).only(*MODELS):
+        return False
+    moved = re.compile(rb"(?<![\w.])" + re.escape(file.code(model).encode()) + _ON_DEVICE)
+    bound = file.assigned(model) if isinstance(model, ast.Name) else []
+    return moved.search(file.source.data) is not None or any(
+        value is not None and re.search(_ON_DEVICE, file.code(value).encode()) is not None for value in bound
+    )
+
+
+_ON_DEVICE = rb"[^\n=]*\.(?:(?:cuda|npu)\(|to\((?!torch\.(?:float|double|half|bfloat))(?![^)\n]*cpu))"
 
 
 def _double_on_the_device(node: ast.Call, file: PythonFile) -> bool:

@@ -11,6 +11,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.import_guards import has_fallback, in_function, is_asked_for
 from npuify.rules.common.package_rows import _member, package_of
 from npuify.rules.common.settled import is_settled
+from npuify.rules.common.surely_run import surely_runs
 from npuify.rules.packages.nvml import only_started
 from npuify.rules.registry import rule
 
@@ -60,7 +61,7 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
     """A package is imported that an NPU machine lacks, or has in a different form.
 
     Reported once per file and package: as an error where the program fails at the import, as a warning where the import
-    is inside a function, and as information where the code works without the package.
+    is inside a function that may not be called, and as information where the code works without the package.
     """
     if isinstance(node, ast.Attribute):
         name = file.qualname(node) or ""
@@ -110,7 +111,7 @@ def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: Python
         severity = Severity.INFO
     elif has_fallback(node, file) or is_asked_for(node, top, file):
         severity, message = Severity.INFO, phrase("{message} The code works without it.", message=message)
-    elif in_function(node, file) or (top == "pynvml" and only_started(file)):
+    elif (in_function(node, file) and not surely_runs(node, file)) or (top == "pynvml" and only_started(file)):
         severity = Severity.WARNING
     advice = (
         row.advice

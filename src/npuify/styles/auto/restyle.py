@@ -203,6 +203,7 @@ KEPT: Final = frozenset(
         "NPU137",
         "NPU138",
         "NPU202",
+        "NPU512",
         "NPU660",
         "NPU662",
         "NPU210",

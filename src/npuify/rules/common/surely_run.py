@@ -1,0 +1,143 @@
+"""Whether a place runs each time the program is started, whatever it is given: what fails there stops the program."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+from npuify.analysis.files import DEFINITIONS
+from npuify.analysis.project import EVERY_FILE
+from npuify.rules.context import PythonFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Definition = ast.FunctionDef | ast.AsyncFunctionDef
+
+_DEEPEST: Final = 4
+"""Functions, one calling another, through which a place is followed to where the program begins."""
+_MOST_FILES: Final = 3
+"""Files that import a module, and are looked into for calls."""
+_PERHAPS: Final = (ast.While, ast.comprehension, ast.Lambda, ast.Match, ast.ExceptHandler, ast.ListComp, ast.DictComp)
+
+
+def surely_runs(node: ast.AST, file: PythonFile, depth: int = _DEEPEST) -> bool:
+    """Whether nothing that the program is given, or finds, keeps it from a place.
+
+    Args:
+        node: the place.
+        file: its file.
+        depth: how many callers to go back.
+    """
+    current, guarded = node, False
+    for up in file.ancestors(node):
+        if isinstance(up, ast.stmt | ast.Module) and _may_end_before(current, up):
+            return False
+        if isinstance(up, DEFINITIONS):
+            return current in up.body and depth > 0 and _surely_called(up, file, depth - 1)
+        if isinstance(up, ast.If) and current is not up.test:
+            if not _is_guard(up.test) or current not in up.body:
+                return False
+            guarded = True
+        elif not _leads_to(current, up):
+            return False
+        current = up
+    return not guarded or not any(True for _ in _importing(file))
+
+
+def _leads_to(current: ast.AST, up: ast.AST) -> bool:
+    """Whether what runs a node around a place also runs the place."""
+    if isinstance(up, ast.IfExp):
+        return current is up.test
+    if isinstance(up, ast.BoolOp):
+        return current is up.values[0]
+    if isinstance(up, (ast.For, ast.AsyncFor)):
+        return current is up.iter
+    if isinstance(up, ast.Try):
+        return not up.handlers or current in up.finalbody
+    if isinstance(up, (ast.With, ast.AsyncWith)):
+        return not any("suppress" in ast.dump(item.context_expr) for item in up.items)
+    return not isinstance(up, (*_PERHAPS, ast.SetComp, ast.GeneratorExp, ast.ClassDef))
+
+
+def _may_end_before(current: ast.AST, up: ast.AST) -> bool:
+    """Whether a block may be left before it comes to one of its statements."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(up, name, None)
+        if isinstance(block, list) and current in block:
+            return any(_may_leave(one) for one in block[: block.index(current)])
+    return False
+
+
+def _may_leave(statement: ast.stmt) -> bool:
+    """Whether a statement may return, raise, or end the program; functions that do so are not looked into."""
+    pending: list[ast.AST] = [statement]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+            return True
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in ("exit", "quit"):
+            return True
+        if not isinstance(node, (*DEFINITIONS, ast.ClassDef, ast.Lambda)):
+            pending += ast.iter_child_nodes(node)
+    return False
+
+
+def _is_guard(test: ast.expr) -> bool:
+    sides = [test.left, *test.comparators] if isinstance(test, ast.Compare) else []
+    return any(isinstance(side, ast.Name) and side.id == "__name__" for side in sides)
+
+
+def _surely_called(definition: Definition, file: PythonFile, depth: int) -> bool:
+    key = ("surely called", definition, depth)
+    known = file.recall(key)
+    if known is None:
+        known = file.remember(key, _find_call(definition, file, depth))
+    return bool(known)
+
+
+def _find_call(definition: Definition, file: PythonFile, depth: int) -> bool:
+    """Whether a function of a module is called by its name where the program surely comes."""
+    if not isinstance(file.parent(definition), ast.Module) or definition.decorator_list:
+        return False
+    if isinstance(definition, ast.AsyncFunctionDef) or _yields(definition):
+        return False
+    if _calls_in(definition.name, file, depth):
+        return True
+    importing = list(_importing(file))
+    return 0 < len(importing) <= _MOST_FILES and all(
+        _calls_in(definition.name, other, depth, imported=file.source.module) for other in importing
+    )
+
+
+def _calls_in(name: str, file: PythonFile, depth: int, imported: str = "") -> bool:
+    for node in file.model.references(name):
+        call = file.parent(node)
+        if not isinstance(call, ast.Call) or call.func is not node or not isinstance(node, ast.Name | ast.Attribute):
+            continue
+        if imported:
+            said = file.qualname(node) or ""
+            if not said.endswith(f"{imported.rpartition('.')[2]}.{name}"):
+                continue
+        elif not isinstance(node, ast.Name):
+            continue
+        if surely_runs(call, file, depth):
+            return True
+    return False
+
+
+def _yields(definition: Definition) -> bool:
+    return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(definition))
+
+
+def _importing(file: PythonFile) -> Iterator[PythonFile]:
+    """The other files that may import a module, by their text."""
+    relative = file.source.relative
+    own = re.escape(relative.rpartition("/")[2].removesuffix(".py").encode())
+    pattern = re.compile(rb"\bimport\b[^\n]*\b" + own + rb"\b|\bfrom\b[^\n]*\b" + own + rb"\b")
+    file.project.dependencies.add(EVERY_FILE)
+    for other in file.project.files_with(relative.rpartition("/")[2].removesuffix(".py").encode()):
+        source = file.project.load(other) if other != relative else None
+        if source is not None and pattern.search(source.data):
+            yield PythonFile(source, file.run)
