@@ -31,7 +31,7 @@ from npuify.model import Safety, Severity
 from npuify.report.areas import area
 from npuify.report.kernels import NATIVE_OPERATOR
 from npuify.report.packages import decision
-from npuify.report.scope import foreign, has_nothing_to_move
+from npuify.report.scope import foreign, has_nothing_to_move, is_for_tensorflow
 from npuify.report.summary import counted
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def estimate(scan: ScanResult, left: Iterable[Finding], done: Iterable[Finding])
     if has_nothing_to_move(scan):
         return Estimate(0, 0, 0, (), HOW)
     parts = [msgspec.structs.replace(part, name=phrase(part.name), basis=phrase(part.basis)) for part in _FIXED]
-    if any(one.name == "tensorflow" for one in scan.survey.frameworks[:1]):
+    if is_for_tensorflow(scan):
         parts[0] = msgspec.structs.replace(
             parts[0], basis=phrase("a matching set of driver, CANN, Python, TensorFlow and its adapter")
         )

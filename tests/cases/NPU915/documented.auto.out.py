@@ -1,4 +1,3 @@
-import horovod.tensorflow as hvd
 import tensorflow as tf
 
 from npu_bridge.npu_init import get_rank_size, init_resource, npu_distributed_optimizer_wrapper

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,67 @@ def test_supervised_sessions_are_seen() -> None:
 
 def test_modules_beside_horovod_stay() -> None:
     text = "import os, horovod.tensorflow as hvd\n" + TF + "hvd.init()\nr = hvd.rank()\nos.getcwd()\n"
-    assert "import os" in output(text, tensorflow="1", unsafe=True)
+    out = output(text, tensorflow="1", unsafe=True)
+    assert out.startswith("import os\n")
+    assert "hvd" not in out
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import horovod.tensorflow as hvd\n" + TF + "hvd.init()\nt = hvd.allgather(t)\n",
+        "import horovod.tensorflow as hvd\n" + TF + "hvd.init()\n__all__ = ['hvd']\n",
+        TF + "try:\n    import horovod.tensorflow as hvd\nexcept ImportError:\n    pass\nhvd.init()\n",
+        "import horovod.tensorflow as hvd  # noqa\n" + TF + "hvd.init()\n",
+        "from horovod.tensorflow import *\n" + TF + "s = tf.Session()\n",
+    ],
+)
+def test_the_import_of_horovod_stays_where_it_is_used_or_said_to_be(text: str) -> None:
+    out = output(text, tensorflow="1", unsafe=True)
+    assert "npu_bridge" in out
+    assert re.search(r"^ *(?:import horovod|from horovod)", out, re.MULTILINE)
+
+
+def test_evaluation_and_prediction_keep_all_their_data() -> None:
+    text = (
+        TF
+        + "train = tf.data.Dataset.range(9).batch(2)\nvalid = tf.data.Dataset.range(9).batch(2)\n"
+        + "other = tf.data.Dataset.range(9).padded_batch(2, s)\nmodel = tf.keras.Sequential()\n"
+        + "model.fit(train, validation_data=valid)\nmodel.predict(other)\nqueue.batch(2)\nbatch = 2\n"
+    )
+    for line in ("1", "2"):
+        out = output(text, tensorflow=line, unsafe=True)
+        assert "train = tf.data.Dataset.range(9).batch(2, drop_remainder=True)\n" in out
+        assert out.count("drop_remainder") == 1
+
+
+def test_a_program_without_a_main_guard_opens_the_npu_and_gets_no_callback_that_does_nothing() -> None:
+    text = (
+        TF
+        + "m = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nm.compile('sgd', 'mse')\nm.fit(x, y, callbacks=[c])\n"
+    )
+    out = output(text, tensorflow="2", unsafe=True)
+    assert "npu_device.open().as_default()\n" in out
+    assert out.endswith("m.fit(x, y, callbacks=[c])\n")
+
+
+def test_a_tree_with_all_of_it_is_migrated_to_its_end(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    for at, text in enumerate(
+        ("print 'x'\nimport tensorflow as tf\ntf.Session()\n", TF + "def gelu():\n    return 1\n")
+    ):
+        (source / f"file{at}.py").write_text(text)
+    (source / "empty.py").write_bytes(b"")
+    (source / "nulls.py").write_bytes(b"import tensorflow as tf\0\ntf.Session()\n")
+    (source / "deep.py").write_text(TF + "x = " + "(" * 300 + "1" + ")" * 300 + "\ntf.Session()\n")
+    (source / "last.py").write_text(TF + "s = tf.Session()\n")
+    for line in ("1.15", "2.6.5"):
+        result = npuify.migrate(source, tmp_path / line, Options(cache=False, jobs=1, tf_adapter=line, unsafe=True))
+        assert "npu_config_proto()" in (tmp_path / line / "last.py").read_text()
+        assert (
+            {"file0.py", "nulls.py", "deep.py"} >= {one.file for one in result.scan.errors} >= {"file0.py", "nulls.py"}
+        )
 
 
 def test_an_import_goes_below_the_docstring_and_the_future() -> None:

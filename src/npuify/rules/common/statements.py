@@ -45,6 +45,15 @@ def line_after(node: ast.stmt, text: str, file: PythonFile) -> Edit | None:
     return file.edit(following, following, f"{newline}{indent}{text}")
 
 
+def without_line(node: ast.stmt, file: PythonFile) -> Edit | None:
+    """Take a statement out with its line; None where something else, or a comment, stands on it."""
+    blanks = indentation(node, file)
+    following, rest = _rest_of_line(node, file)
+    if blanks is None or rest.strip():
+        return None
+    return file.edit(file.source.start(node) - len(blanks), following, "")
+
+
 def put_import(statement: str, tree: ast.Module, before: int, file: PythonFile, *, alone: bool = False) -> Edit:
     """An edit that puts ``statement`` behind the last import at the top of a module that ends above a line.
 
