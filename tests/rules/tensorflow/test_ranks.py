@@ -44,3 +44,16 @@ def test_graph_code_of_one_rank(text: str, told: bool) -> None:
 )
 def test_xla_in_functions(text: str, told: bool) -> None:
     assert ("NPU913" in codes("import tensorflow as tf\n" + text, "2")) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("m.compile('sgd', 'mse', jit_compile=True)\n", True),
+        ("m.compile('sgd', 'mse')\n", False),
+        ("import re\nre.compile('a', jit_compile)\n", False),
+    ],
+)
+def test_keras_compile_has_no_xla_in_2_6(text: str, told: bool) -> None:
+    assert ("NPU913" in codes("import tensorflow as tf\n" + text, "2")) == told
+    assert "NPU913" not in codes("import tensorflow as tf\n" + text, "1")

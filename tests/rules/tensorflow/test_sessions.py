@@ -168,3 +168,28 @@ def test_tensorflow_that_comes_from_a_module_of_the_project(tmp_path: Path) -> N
     text = "from compat import tfv1 as tf, own\ns = tf.Session()\nt = own.Session()\nx = tf.placeholder(tf.float32)\n"
     out = output(text, root=tmp_path, name="program.py", tensorflow="1")
     assert "s = tf.Session(config=npu_config_proto())\nt = own.Session()\n" in out
+
+
+@pytest.mark.parametrize(
+    ("device", "line", "told"),
+    [("'/CPU:0'", "2", True), ("'cpu:0'", "2", True), ("'/cpu:0'", "1", False), ("name", "2", False)],
+)
+def test_the_hosts_cpu_takes_another_way_once_the_npu_is_open(device: str, line: str, told: bool) -> None:
+    found = [one for one in findings(f"{TF}with tf.device({device}):\n    s = 1\n", tensorflow=line)]
+    assert [one.severity for one in found if one.code == "NPU904"] == ([Severity.INFO] if told else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("c.graph_options.rewrite_options.constant_folding = R.OFF", True),
+        ("c.graph_options.rewrite_options.constant_folding = R.ON", False),
+        ("c.graph_options.rewrite_options.remapping = R.OFF", False),
+        ("c.graph_options.rewrite_options.disable_model_pruning = True", True),
+        ("c.rewrite_options.disable_model_pruning = False", False),
+        ("o = tf.GraphOptions(rewrite_options=r.RewriterConfig(layout_optimizer=r.RewriterConfig.OFF))", True),
+        ("c.constant_folding = R.OFF  # rewrite_options", False),
+    ],
+)
+def test_passes_that_the_adapter_needs(text: str, told: bool) -> None:
+    assert ("NPU917" in [one.code for one in findings(f"{TF}{text}\n", tensorflow="1")]) == told

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _GPU: Final = re.compile(r"(/?)((?:device:)?)gpu(:?)", re.IGNORECASE)
+_CPU: Final = re.compile(r"\bcpu:\d", re.IGNORECASE)
 _ONE: Final = re.compile(r"/?(?:device:)?gpu(?::0)?", re.IGNORECASE)
 
 
@@ -25,7 +26,7 @@ _ONE: Final = re.compile(r"/?(?:device:)?gpu(?::0)?", re.IGNORECASE)
     "NPU904",
     "tensorflow-gpu-device",
     Safety.SAFE,
-    words=("gpu",),
+    words=("gpu", "cpu:"),
     also_in_file=FRAMEWORKS,
     without_torch=True,
     evidence=Evidence.DOCUMENTED,
@@ -56,9 +57,20 @@ def tensorflow_gpu_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         return
     device = node.args[0]
     text = file.code(device)
-    if _GPU.search(text) is None:
-        return
     line = line_of(file)
+    if _GPU.search(text) is None:
+        if line == "2" and isinstance(device, ast.Constant) and _CPU.search(text) is not None:
+            yield file.report(
+                device,
+                "tf.device does nothing once the NPU is the default device, also where it names the host's CPU",
+                severity=Severity.INFO,
+                safety=Safety.MANUAL,
+                subject="tf.device",
+                advice='what has to run on the host takes context.device("CPU:0"), of tensorflow.python.eager',
+                evidence=Evidence.PACKAGE,
+                source="npu_device/npu_device.py: as_default",
+            )
+        return
     if line == "2":
         yield file.report(
             device,

@@ -120,8 +120,26 @@ def _graph_code(call: ast.Call, file: PythonFile) -> str:
     source="hicann/tensorflow@82957b9:tf_adapter_2.x/python/npu_device/npu_device.py: npu_compat_function",
 )
 def xla_in_function(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """XLA does not reach the NPU: a function made after the NPU was opened loses it, one made before keeps it."""
-    if line_of(file) == "1" or api_name(node.func, file) != "tf.function":
+    """XLA does not reach the NPU: a function made after the NPU was opened loses it, one made before keeps it.
+
+    Keras' ``compile`` has no such argument in TensorFlow 2.6: it came later.
+    """
+    if line_of(file) == "1":
+        return
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "compile" and not api_name(node.func, file):
+        value = next((one for one in node.keywords if one.arg == "jit_compile"), None)
+        if value is not None:
+            yield file.report(
+                value.value,
+                "compile() has no jit_compile in TensorFlow 2.6: TypeError",
+                severity=Severity.ERROR,
+                subject="compile(jit_compile=)",
+                advice="leave it out; XLA does not reach the NPU either",
+                evidence=Evidence.LIVE,
+                source="TensorFlow 2.6.5: keras/engine/training.py",
+            )
+        return
+    if api_name(node.func, file) != "tf.function":
         return
     for keyword in node.keywords:
         if keyword.arg in ("jit_compile", "experimental_compile"):

@@ -45,12 +45,24 @@ _SWITCHES: Final = {
 """Functions with the name of their argument, the value for the NPU, and why."""
 
 
+_PASSES: Final = frozenset(
+    (
+        *("disable_model_pruning", "function_optimization", "constant_folding", "shape_optimization"),
+        *("arithmetic_optimization", "loop_optimization", "dependency_optimization", "layout_optimizer"),
+    )
+)
+"""Options of ``RewriterConfig`` that the vendor's guide wants left as TensorFlow has them."""
+
+
 @rule(
     "NPU917",
     "setting-against-npu",
     Safety.REVIEW,
     Severity.WARNING,
-    words=("global_jit_level", "set_jit", "set_soft_device_placement", "run_functions_eagerly", "allow_soft_placement"),
+    words=(
+        *("global_jit_level", "set_jit", "set_soft_device_placement", "run_functions_eagerly", "allow_soft_placement"),
+        *("rewrite_options", "rewriterconfig"),
+    ),
     also_in_file=FRAMEWORKS,
     without_torch=True,
     evidence=Evidence.DOCUMENTED,
@@ -87,6 +99,8 @@ def setting_against_npu(node: ast.Call | ast.Assign | ast.keyword, file: PythonF
                 safety=Safety.SAFE,
                 subject="global_jit_level",
             )
+    elif name in _PASSES and line_of(file) != "2":
+        yield from _pass_of_graphs(name, value, node, file)
     elif name == "allow_soft_placement" and isinstance(value, ast.Constant) and value.value is False:
         if isinstance(node, ast.Assign) or api_name(getattr(file.parent(node), "func", None), file) == "tf.ConfigProto":
             yield file.report(
@@ -96,6 +110,34 @@ def setting_against_npu(node: ast.Call | ast.Assign | ast.keyword, file: PythonF
                 safety=Safety.SAFE,
                 subject="allow_soft_placement",
             )
+
+
+def _pass_of_graphs(
+    name: str, value: ast.expr, node: ast.Assign | ast.keyword, file: PythonFile
+) -> Iterator[Diagnostic]:
+    """A pass of TensorFlow's over graphs that the adapter builds on is turned off."""
+    if isinstance(node, ast.Assign):
+        owner = node.targets[0].value if isinstance(node.targets[0], ast.Attribute) else None
+        if not (isinstance(owner, ast.Attribute) and owner.attr == "rewrite_options"):
+            return
+    else:
+        call = file.parent(node)
+        if not (isinstance(call, ast.Call) and file.code(call.func).endswith("RewriterConfig")):
+            return
+    if name == "disable_model_pruning":
+        against = isinstance(value, ast.Constant) and value.value is True
+    else:
+        against = isinstance(value, ast.Attribute) and value.attr == "OFF"
+    if against:
+        yield file.report(
+            value,
+            phrase("the adapter needs this pass over graphs on: {name}", name=name),
+            safety=Safety.MANUAL,
+            subject=name,
+            advice="leave the option out",
+            source="hicann/tensorflow@82957b9:docs/en/tfadapter_1/migration/script_migration/"
+            "single_service_single_device_porting.md",
+        )
 
 
 def _given(node: ast.Assign | ast.keyword) -> tuple[str, ast.expr]:
