@@ -38,6 +38,8 @@ class Safety(str, Enum):
 class Evidence(str, Enum):
     """How a fact is known, from the strongest to the weakest."""
 
+    HARDWARE = "hardware"
+    """Seen on an NPU by ``npuify selftest``; the source names chip and versions."""
     LIVE = "live"
     """Asked of the real torch_npu package, imported."""
     PACKAGE = "package"

@@ -42,6 +42,34 @@ def show(
     return NOTHING_LEFT
 
 
+def learn(
+    result: Annotated[
+        Path, typer.Argument(metavar="RESULT.json", help="What npuify selftest --format json wrote on an NPU.")
+    ],
+    shipped: Annotated[
+        bool,
+        typer.Option("--shipped", help="Keep it in the tables that ship. For npuify development: needs its checkout."),
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Where the same kind of machine said otherwise before, take the new.")
+    ] = False,
+    output: OutputOption = None,
+) -> int:
+    """Keep what a selftest saw, and use it.
+
+    From then on, findings, explanations and reports say where a fact was seen, and a fact that did not hold no longer
+    leads to edits. Nothing is overwritten unless --replace is given. Exit code: 1 if something said otherwise before.
+    """
+    from npuify.cli.guard import FINDINGS_REMAIN
+    from npuify.cli.output import put
+    from npuify.selftest.learn import learn as keep
+    from npuify.selftest.learn import render
+
+    learned = keep(result, shipped=shipped, replace=replace)
+    put(render(learned), output, exact=False)
+    return FINDINGS_REMAIN if learned.conflicts and not replace else NOTHING_LEFT
+
+
 def generate(
     torch_npu: Annotated[str, typer.Option("--torch-npu", metavar="VERSION", help="The exact release.")],
     wheels: Annotated[

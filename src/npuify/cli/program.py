@@ -49,6 +49,7 @@ _COMMANDS = (
     _Command("fleet", "migrate", "fleet:migrate"),
     _Command("knowledge", "list", "knowledge:list_releases"),
     _Command("knowledge", "show", "knowledge:show"),
+    _Command("knowledge", "learn", "knowledge:learn"),
     _Command("knowledge", "generate", "knowledge:generate"),
     _Command("knowledge", "generate-tensorflow", "knowledge:generate_tensorflow"),
     _Command("scaffold", "training", "scaffold:training"),

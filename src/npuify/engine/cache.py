@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify import version
+from npuify.knowledge.hardware.facts import digest as hardware_digest
 from npuify.model import FileError, Finding, LedgerEntry, Program  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.import_graph import Imports  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.traces import Trace
@@ -123,7 +124,7 @@ class ScanCache:
             _folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
         )
         chosen = (*selection.select, "-", *selection.ignore, "-", selection.opt_ins.digest(), style)
-        self._key = digest([_own_code(), sys.version, torch_npu, *chosen]) if enabled else ""
+        self._key = digest([_own_code(), hardware_digest(), sys.version, torch_npu, *chosen]) if enabled else ""
         self._started = time.time_ns()
         self._last = _read(self._location, self._key) if self._location is not None else CacheContents()
 

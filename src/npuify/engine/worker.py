@@ -12,6 +12,7 @@ from npuify.engine.analysers import Analyser, analysers_for
 from npuify.engine.catalog import all_rules
 from npuify.engine.ledger.account import account
 from npuify.engine.ledger.unknown import RULE as UNKNOWN
+from npuify.engine.on_hardware import doubted
 from npuify.engine.opt_ins import opt_in_findings
 from npuify.engine.parsing import parse_file
 from npuify.engine.ruleset import RuleSet, rules_to_run
@@ -247,6 +248,7 @@ class Worker:
             findings, ledger = self._accounted(relative, raw, kind, found, job)
         else:
             findings, ledger = self._asked_for(found.findings), []
+        findings = doubted(findings, self.run.release.hardware, self.run.plan.style)
         dependencies = frozenset(run.project.dependencies).union(*(one.project.dependencies for one in asked))
         return Result(findings, found.errors, dependencies, ledger)
 

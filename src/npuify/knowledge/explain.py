@@ -8,7 +8,9 @@ from npuify.knowledge.explain_packages import explain_package, package_names
 from npuify.knowledge.failures import explain_failure, explain_message
 from npuify.knowledge.frameworks.explain import explain_framework
 from npuify.knowledge.functions import functions, lack_of
-from npuify.knowledge.hand_written import environment
+from npuify.knowledge.hand_written import environment, meanings
+from npuify.knowledge.hardware.tell import seen_lines
+from npuify.knowledge.release.names import npu_module_name
 from npuify.knowledge.release.table import load
 from npuify.knowledge.release.versions import choose_release, releases
 from npuify.knowledge.removed import removed_name, removed_names
@@ -121,8 +123,11 @@ def _function(name: str, versions: list[str]) -> Explanation | None:
         rows.append(ReleaseRow(version, name, note))
         sources.append(Evidence.LIVE if load(version).live is not None else Evidence.PACKAGE)
     evidence = Evidence.LIVE if set(sources) == {Evidence.LIVE} else Evidence.PACKAGE
+    texts = seen_lines([f"calls/{name}", f"operators/{name}"])
     source = "the operators that calls of torch 2.13 lead to, and the kernels of each torch_npu package"
-    return Explanation(name, "layer" if not functions()[name].itself else "function", (), tuple(rows), source, evidence)
+    return Explanation(
+        name, "layer" if not functions()[name].itself else "function", texts, tuple(rows), source, evidence
+    )
 
 
 def _removed(name: str, versions: list[str]) -> Explanation | None:
@@ -152,7 +157,7 @@ def _removed(name: str, versions: list[str]) -> Explanation | None:
 
 
 def _python_name(name: str, versions: list[str]) -> Explanation | None:
-    rows, meanings = [], dict[tuple[str, str], list[str]]()
+    rows, told = [], dict[tuple[str, str], list[str]]()
     source, evidence, known, is_npu = "", Evidence.PACKAGE, False, False
     for version in versions:
         table = load(version)
@@ -168,7 +173,7 @@ def _python_name(name: str, versions: list[str]) -> Explanation | None:
                 )
             rows.append(ReleaseRow(version, counterpart.npu or "", note))
             if counterpart.meaning is not None:
-                meanings.setdefault((counterpart.meaning.message, counterpart.meaning.advice), []).append(version)
+                told.setdefault((counterpart.meaning.message, counterpart.meaning.advice), []).append(version)
             if not source:
                 source, evidence = counterpart.source, counterpart.evidence
             elif evidence is Evidence.LIVE and counterpart.evidence is not evidence:
@@ -184,8 +189,17 @@ def _python_name(name: str, versions: list[str]) -> Explanation | None:
     if not known:
         return None
     kind = "npu name" if is_npu else "cuda name"
-    texts = _meaning_lines(meanings)
+    texts = (*_meaning_lines(told), *_seen(name, rows))
     return Explanation(name, kind, texts, tuple(rows), source or "torch_npu packages", evidence)
+
+
+def _seen(name: str, rows: list[ReleaseRow]) -> tuple[str, ...]:
+    """Where the name, its counterparts and its behaviour were looked at on an NPU."""
+    names = dict.fromkeys([name, *(row.name for row in rows if row.name)])
+    effects = {row.effect for row in meanings().get(name, ())}
+    return seen_lines(
+        [*(f"names/{npu_module_name(one)}" for one in names), *(f"behaviour/{name} {effect}" for effect in effects)]
+    )
 
 
 def _meaning_lines(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...]:

@@ -66,6 +66,9 @@ def lack_of(name: str, table: ReleaseTable) -> Lack | None:
 
 def lack_in(known: Function, name: str, table: ReleaseTable) -> Lack | None:
     """The same of a row at hand."""
+    seen = table.hardware.refuted(f"calls/{name}")
+    if seen is not None and isinstance(seen.fact.seen, list):
+        return Lack(str(seen.fact.seen[0]), True, Evidence.HARDWARE) if seen.fact.seen else None
     own = {known.itself, name.rpartition(".")[2].rstrip("_") if name.count(".") == 1 else ""}
     if own & table.operators.keys():
         return None

@@ -14,6 +14,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuify.knowledge.forms import proof_of
+from npuify.knowledge.hardware.tell import seen_lines
 from npuify.language import phrase
 from npuify.model import Evidence, Explanation, RuleInfo, Safety, Severity
 
@@ -87,7 +88,7 @@ class Rule(NamedTuple):
             if self.safety is Safety.MANUAL
             else f"{self.safety.value} edits, {severity}"
         )
-        proof = proof_of(self.code)
+        proof = (*proof_of(self.code), *seen_lines([f"forms/{self.code}/"]))
         text = (head, *self.documentation.splitlines(), *(("", *proof) if proof else ()))
         return Explanation(f"{self.code} {self.name}", "rule", text, (), self.source, self.evidence)
 

@@ -11,7 +11,22 @@ from npuify.model import Evidence  # noqa: TC001 - the type of a field
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-AREAS = ("names", "behaviour", "answers", "forms", "calls")
+AREAS = (
+    "names",
+    "behaviour",
+    "answers",
+    "patches",
+    "devices",
+    "errors",
+    "precision",
+    "forms",
+    "attention",
+    "custom",
+    "calls",
+    "collectives",
+    "variables",
+    "operators",
+)
 """In the order in which they are asked: what is cheap, and what all else needs, comes first."""
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify import knowledge
 from npuify.knowledge.hardware.results import VERSION, MachineSeen, SelftestResult
+from npuify.knowledge.release.table import load_shipped
 from npuify.language import phrase, spoken
 from npuify.model import NpuifyError
 from npuify.process.python import python_for
@@ -54,7 +55,7 @@ def table_of(torch_npu: str) -> ReleaseTable:
     Raises:
         NpuifyError: nothing is known of the series.
     """
-    return knowledge.load(knowledge.choose_release(torch_npu or None, None).torch_npu)
+    return load_shipped(knowledge.choose_release(torch_npu or None, None).torch_npu)
 
 
 def run_selftest(

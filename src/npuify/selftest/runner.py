@@ -175,7 +175,7 @@ def outcome_of(check: Check, message: Message) -> Outcome:
     expected = msgspec.to_builtins(check.expected)
     seen, why = message.get("seen"), ""
     if "cannot" in message:
-        status, why = Status.NOT_ASKED, without_machine(str(message["cannot"]))
+        status, why = Status.NOT_ASKED, phrase(without_machine(str(message["cannot"])))
     elif "ended" in message:
         status = Status.HUNG if message["ended"] == "hung" else Status.CRASHED
         seen = message["ended"]

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from .cases import CASES, Case  # noqa: E402
+from npuify.selftest.inside.custom_cases import CASES, Case  # noqa: E402
 
 BY_NAME = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

@@ -37,6 +37,7 @@ def find_counterpart(
     npu = _npu_name(table, name, meaning, counterpart_of)
     if npu is None and meaning is None:
         meaning = _meaning_of_what_holds_it(name, counterpart_of)
+    evidence, source = _known(table, npu, meaning)
     differences = _compare(table.signature(name), table.signature(npu)) if npu else _Differences()
     status: Status
     if npu is None:
@@ -54,12 +55,28 @@ def find_counterpart(
         status=status,
         missing_parameters=differences.missing,
         meaning=meaning,
-        evidence=meaning.evidence if meaning else table.evidence(npu or "torch_npu.npu"),
-        source=meaning.source if meaning else _source(table, npu),
+        evidence=evidence,
+        source=source,
         message=meaning.message if meaning else _describe(table, name, npu, differences.missing),
         renamed_parameters=(*differences.renamed, *(meaning.renamed_parameters if meaning else ())),
         moved_parameters=differences.moved,
     )
+
+
+def claim_of(row: Meaning) -> str:
+    """The claim of ``npuify selftest`` that asks whether a row holds."""
+    return f"behaviour/{row.cuda} {row.effect}"
+
+
+def _known(table: ReleaseNames, npu: str | None, meaning: Meaning | None) -> tuple[Evidence, str]:
+    """How a counterpart is known, and from where."""
+    claim = claim_of(meaning) if meaning is not None else f"names/{npu_module_name(npu)}" if npu else ""
+    machine = table.hardware.seen_on(claim)
+    if machine:
+        return Evidence.HARDWARE, phrase("seen on {machine}", machine=machine)
+    if meaning is not None:
+        return meaning.evidence, meaning.source
+    return table.evidence(npu or "torch_npu.npu"), _source(table, npu)
 
 
 def _source(table: ReleaseNames, npu: str | None) -> str:

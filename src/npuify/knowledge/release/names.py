@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.knowledge.hardware.apply import Hardware
 from npuify.knowledge.release.imported import LiveFile, correct
 from npuify.knowledge.release.signatures import parse_parameters, parse_schema
 from npuify.knowledge.schema import NameKind, ReleaseFile, Signature
@@ -32,10 +33,11 @@ class ReleaseNames:
     files.
     """
 
-    def __init__(self, content: ReleaseFile, live: LiveFile | None = None) -> None:
+    def __init__(self, content: ReleaseFile, live: LiveFile | None = None, hardware: Hardware | None = None) -> None:
         self._stored = content
         self._live = live
-        self._content = content if live is None else correct(content, live)
+        self.hardware = hardware or Hardware("")
+        self._content = self.hardware.corrected(content if live is None else correct(content, live))
         self._patched = frozenset(self._content.patched)
 
     @property
@@ -50,6 +52,8 @@ class ReleaseNames:
 
     def evidence(self, name: str) -> Evidence:
         """How it is known whether this NPU name exists."""
+        if self.hardware.seen_on(f"names/{npu_module_name(name)}"):
+            return Evidence.HARDWARE
         if self._live is None:
             return Evidence.PACKAGE
         module = npu_module_name(name)

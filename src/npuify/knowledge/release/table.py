@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.knowledge.hand_written import meanings
-from npuify.knowledge.release.counterparts import exists, find_counterpart
+from npuify.knowledge.hardware.apply import Hardware
+from npuify.knowledge.release.counterparts import claim_of, exists, find_counterpart
 from npuify.knowledge.release.imported import LiveFile, load_live
 from npuify.knowledge.release.names import ReleaseNames
 from npuify.knowledge.release.versions import RELEASES, unknown_release, within
@@ -47,22 +48,36 @@ def read_release_file(path: Path) -> ReleaseFile:
 
 @cache
 def load(torch_npu: str) -> ReleaseTable:
-    """The shipped table of exactly this torch_npu version.
+    """The shipped table of exactly this torch_npu version, with what was seen of it on hardware.
 
     Raises:
         NpuifyError: there is none.
     """
+    return _loaded(torch_npu, Hardware(torch_npu))
+
+
+@cache
+def load_shipped(torch_npu: str) -> ReleaseTable:
+    """The same as npuify claims it, whatever was seen on hardware.
+
+    Raises:
+        NpuifyError: there is none.
+    """
+    return _loaded(torch_npu, None)
+
+
+def _loaded(torch_npu: str, hardware: Hardware | None) -> ReleaseTable:
     path = RELEASES / f"{torch_npu}.json"
     if not torch_npu or "/" in torch_npu or "\\" in torch_npu or not path.is_file():
         raise unknown_release(torch_npu)
-    return ReleaseTable(read_release_file(path), load_live(torch_npu))
+    return ReleaseTable(read_release_file(path), load_live(torch_npu), hardware)
 
 
 class ReleaseTable(ReleaseNames):
     """Answers for one release: its names, its operators, and what stands in for what."""
 
-    def __init__(self, content: ReleaseFile, live: LiveFile | None = None) -> None:
-        super().__init__(content, live)
+    def __init__(self, content: ReleaseFile, live: LiveFile | None = None, hardware: Hardware | None = None) -> None:
+        super().__init__(content, live, hardware)
         self._counterparts: dict[str, Counterpart | None] = {}
 
     @property
@@ -127,6 +142,9 @@ class ReleaseTable(ReleaseNames):
         Empty: none did. None: the call was not tried, or ended for want of a kernel before any did.
         """
         operators = self._live.calls.get(function) if self._live is not None else None
+        seen = self.hardware.refuted(f"calls/{function}")
+        if seen is not None and isinstance(seen.fact.seen, list):
+            return tuple(map(str, seen.fact.seen))
         return None if operators is None else tuple(operators)
 
     def counterpart(self, name: str) -> Counterpart | None:
@@ -149,6 +167,8 @@ class ReleaseTable(ReleaseNames):
     def holds(self, row: Meaning) -> bool:
         """Whether a hand-written row holds for this release: by version, and by the names that it needs."""
         if not within(self.torch_npu, row.since, row.until):
+            return False
+        if self.hardware.refuted(claim_of(row)) is not None:
             return False
         if row.requires and not self.importable(row.requires):
             return False

@@ -33,17 +33,19 @@ def _space() -> dict[str, Any]:
     import torch_npu
 
     own = (
-        fails,
-        there,
-        is_none,
+        asked_of_cuda,
+        cannot,
         does_nothing,
+        fails,
+        find,
+        has_own_attention,
+        is_none,
+        is_older_chip,
+        parameters,
         raised,
         said,
-        parameters,
-        find,
-        asked_of_cuda,
         sets_cuda,
-        has_own_attention,
+        there,
     )
     return {"torch": torch, "torch_npu": torch_npu, "os": os, **{function.__name__: function for function in own}}
 
@@ -120,6 +122,20 @@ def does_nothing(name: str) -> bool:
         raise CannotAsk("this torch does not have it") from None
     before = _results()
     return all(_same(before, after) for after in _each_setting(name))
+
+
+def cannot(why: str) -> None:
+    """Say that the claim is not about this machine."""
+    raise CannotAsk(why)
+
+
+def is_older_chip() -> bool:
+    """Whether the chip is a first 910 or a 310P, by its name."""
+    import re
+
+    import torch
+
+    return bool(re.match(r"Ascend(?:910(?:A|B|Pro[AB])?|310P\w*|310)$", torch.npu.get_device_name(0)))
 
 
 def has_own_attention() -> bool:

@@ -1,0 +1,111 @@
+"""Collectives by type and reduction, on one card and on several."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from npuify.language import phrase
+from npuify.model import Evidence
+from npuify.selftest.checks import Check
+from npuify.selftest.inside.collectives import KINDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.knowledge.release.table import ReleaseTable
+
+RANKS = (1, 2, 4, 8)
+_TYPES = ("float32", "float16", "bfloat16", "int8", "int32", "int64", "float64")
+_OPERATIONS = ("SUM", "MAX", "MIN", "PRODUCT", "AVG")
+_QUICK = ("all_reduce float32", "all_reduce float64 SUM")
+_SOURCE = "Ascend/pytorch, torch_npu/csrc/distributed/ProcessGroupHCCL.cpp"
+
+
+def checks(table: ReleaseTable) -> Iterator[Check]:
+    """A check for each type with each reduction, each other collective, and data-parallel training."""
+    for ranks in RANKS:
+        for dtype in _TYPES:
+            for operation in _OPERATIONS:
+                if operation == "AVG" and dtype.startswith("int"):
+                    continue  # what becomes of the remainder is said nowhere
+                if ranks > 2 and (dtype not in ("float32", "float64") or operation != "SUM"):
+                    continue  # the same kernels over more links
+                yield _check(
+                    f"all_reduce {dtype} {operation} on {ranks}",
+                    phrase("an all-reduce of {dtype} ({operation}) does what it says", dtype=dtype, operation=operation)
+                    if dtype != "float64"
+                    else phrase("HCCL refuses to reduce float64 ({operation})", operation=operation),
+                    "reduced",
+                    {"dtype": dtype, "operation": operation, "ranks": ranks},
+                    "raises RuntimeError" if dtype == "float64" else [_result(operation, ranks)] * 4,
+                    ranks,
+                )
+        for kind in KINDS if ranks in (2, 4) else ():
+            yield _check(
+                f"{kind} on {ranks}",
+                phrase("the collective {kind} does what it says", kind=kind),
+                "moved",
+                {"kind": kind, "ranks": ranks},
+                _after(kind, ranks),
+                ranks,
+            )
+        if ranks > 1:
+            yield _check(
+                f"training on {ranks}",
+                phrase("DistributedDataParallel trains to the weights of one process"),
+                "trains",
+                {"ranks": ranks},
+                True,
+                ranks,
+            )
+
+
+def _check(name: str, claim: str, function: str, arguments: dict[str, object], expected: object, ranks: int) -> Check:
+    return Check(
+        id=f"collectives/{name}",
+        claim=claim,
+        subject="NPU327" if "float64" in name else "hccl",
+        evidence=Evidence.PACKAGE,
+        source=_SOURCE,
+        function=f"collectives:{function}",
+        arguments=arguments,
+        expected=expected,
+        cards=ranks,
+        alone=True,
+        seconds=180,
+        quick=ranks == 2 and (function == "trains" or name.startswith(_QUICK)),
+    )
+
+
+def _result(operation: str, ranks: int) -> float:
+    given = [float(rank + 1) for rank in range(ranks)]
+    match operation:
+        case "SUM":
+            return sum(given)
+        case "AVG":
+            return sum(given) / ranks
+        case "PRODUCT":
+            return math.prod(given)
+        case "MAX":
+            return max(given)
+        case _:
+            return min(given)
+
+
+def _after(kind: str, ranks: int) -> list[float]:
+    last = ranks - 1
+    match kind:
+        case "broadcast" | "send and receive":
+            return [0.0, 0.5]
+        case "all_gather" | "all_gather_into_tensor":
+            return [value for rank in range(ranks) for value in (float(rank), rank + 0.5)]
+        case "reduce_scatter_tensor":
+            times = sum(range(1, ranks + 1))
+            return [float(times * 2 * last), float(times * (2 * last + 1))]
+        case "all_to_all_single":
+            return [float(last + 10 * rank) for rank in range(ranks)]
+        case "gather of objects":
+            return list(range(ranks))
+        case _:
+            return [float(last), last + 0.5]

@@ -1,0 +1,27 @@
+"""Why questions could not be asked, as the Python beside the NPU says it, for people of each language."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from npuify.language import mark
+
+REASONS: Final = (
+    mark("a statement before it ended the process"),
+    mark("importing transfer_to_npu ended the process"),
+    mark("its parameters cannot be read"),
+    mark("no sample runs on the CPU"),
+    mark("not simulated"),
+    mark("simulated otherwise"),
+    mark("the chip has no bfloat16"),
+    mark("the chip saturates unless told otherwise"),
+    mark("the simulated NPU has the CPU's attention"),
+    mark("there are no collectives here"),
+    mark("there are no sample arguments"),
+    mark("there is no kernel here"),
+    mark("this release does not read it"),
+    mark("this release has no graphs"),
+    mark("this torch does not have it"),
+    mark("torch's operator database has no samples"),
+)
+"""All that does not name anything."""
