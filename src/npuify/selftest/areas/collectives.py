@@ -32,7 +32,7 @@ def checks(table: ReleaseTable) -> Iterator[Check]:
                 if ranks > 2 and (dtype not in ("float32", "float64") or operation != "SUM"):
                     continue  # the same kernels over more links
                 yield _check(
-                    f"all_reduce {dtype} {operation} on {ranks}",
+                    " ".join(("all_reduce", dtype, operation, "on", str(ranks))),
                     phrase("an all-reduce of {dtype} ({operation}) does what it says", dtype=dtype, operation=operation)
                     if dtype != "float64"
                     else phrase("HCCL refuses to reduce float64 ({operation})", operation=operation),
