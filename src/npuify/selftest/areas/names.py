@@ -54,8 +54,14 @@ def checks(table: ReleaseTable) -> Iterator[Check | Unchecked]:
                     "names", full, phrase("the tables read from files have it, the imported package has not")
                 )
                 continue
+            is_value = signature.kind in ("property", "value")
+            if is_value and "." in name and table.live is not None and name not in live.get(module, {}):
+                yield Unchecked("names", full, phrase("instances have it, not the class"))
+                continue
             takes = _takes(signature)
-            expected: dict[str, object] = {"kind": _KINDS[signature.kind]}
+            # What a member is without being called, and a variable, is said by no signature.
+            has_kind = not is_value and not ("." in name and signature.parameters is None)
+            expected: dict[str, object] = {"kind": _KINDS[signature.kind] if has_kind else "there"}
             if takes is not None:
                 expected["takes"] = takes
             yield Check(
@@ -65,7 +71,13 @@ def checks(table: ReleaseTable) -> Iterator[Check | Unchecked]:
                 evidence=known,
                 source=f"torch-npu {table.torch_npu}",
                 function="names:shape",
-                arguments={"name": full, "takes": takes is not None, "method": signature.kind == "method"},
+                arguments={
+                    "module": module,
+                    "name": name,
+                    "kind": has_kind,
+                    "takes": takes is not None,
+                    "method": signature.kind == "method",
+                },
                 expected=expected,
                 cards=0,
                 group="names",

@@ -6,6 +6,7 @@ import contextlib
 import getpass
 import importlib
 import inspect
+import os
 import re
 import socket
 from collections.abc import Callable, Iterator
@@ -69,6 +70,8 @@ def is_simulated(value: object = None) -> bool:
 
 def kernels_missing(error: BaseException) -> bool:
     """Whether an error says no more than that npuify's stand-in for the driver has no kernels."""
+    if not any(name.startswith("NPUIFY_STAND_IN_") for name in os.environ):
+        return False
     from npuify.selftest.inside.forms.kernels import lacks_kernel
 
     return lacks_kernel(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import re
 from typing import Any
@@ -30,10 +31,12 @@ _ON_PURPOSE = {
 """Names that the simulator has otherwise, and why."""
 
 
-def shape(name: str, takes: bool, method: bool) -> dict[str, Any]:
+def shape(module: str, name: str, kind: bool, takes: bool, method: bool) -> dict[str, Any]:
     """What stands under a name.
 
     Args:
+        module: where it is; it may be hidden by another name of its package.
+        kind: whether it matters what it is, beside that it is there.
         takes: whether its parameters are wanted.
         method: it is called on an instance, so that its first parameter does not count.
 
@@ -42,15 +45,18 @@ def shape(name: str, takes: bool, method: bool) -> dict[str, Any]:
         name that is not there: ``kind`` is ``none``.
     """
     if is_simulated():
-        _refuse_what_is_simulated_otherwise(name)
+        _refuse_what_is_simulated_otherwise(module, name)
     try:
-        found = find(name)
+        holder: Any = importlib.import_module(module)
+        *owners, last = name.split(".")
+        for owner in owners:
+            holder = getattr(holder, owner)
+        found = find(f"{module}.{name}") if not owners and not hasattr(holder, last) else getattr(holder, last)
     except (AttributeError, ImportError):
         return {"kind": "none"}
-    answer: dict[str, Any] = {"kind": _kind(found)}
+    answer: dict[str, Any] = {"kind": _kind(found) if kind else "there"}
     if takes:
-        owner, _, last = name.rpartition(".")
-        plain = method and inspect.isfunction(inspect.getattr_static(find(owner), last, None))
+        plain = method and inspect.isfunction(inspect.getattr_static(holder, last, None))
         text = parameters_of(found, drop_first=plain)
         if text is None or text == "*args,**kwargs":
             raise CannotAsk("its parameters cannot be read")
@@ -58,18 +64,21 @@ def shape(name: str, takes: bool, method: bool) -> dict[str, Any]:
     return answer
 
 
-def _refuse_what_is_simulated_otherwise(name: str) -> None:
+def _refuse_what_is_simulated_otherwise(module: str, name: str) -> None:
     """A name that the simulator lacks, and a member of a class of which it has what programs use."""
     from npuify.simulator import package
 
-    owner, _, last = name.rpartition(".")
-    if name in package.missing or owner in package.missing:
+    owner, _, last = f"{module}.{name}".rpartition(".")
+    if f"{owner}.{last}" in package.missing or owner in package.missing:
         raise CannotAsk("not simulated")
     if last in _ON_PURPOSE:
-        raise CannotAsk(f"simulated otherwise: {_ON_PURPOSE[last]}")
-    holder = find(owner)
-    if inspect.isclass(holder) and not hasattr(holder, last):
-        raise CannotAsk("not simulated")
+        raise CannotAsk("simulated otherwise")
+    if "." in name:
+        holder: Any = importlib.import_module(module)
+        for part in name.split(".")[:-1]:
+            holder = getattr(holder, part, None)
+        if inspect.isclass(holder) and not hasattr(holder, last):
+            raise CannotAsk("not simulated")
 
 
 def spelled(text: str) -> list[str]:

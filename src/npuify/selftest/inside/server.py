@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from npuify.selftest.inside.ask import CannotAsk, told
+from npuify.selftest.inside.ask import CannotAsk, kernels_missing, told
 
 Question = dict[str, Any]
 _IMPORTED = ("torch_npu", "torch._dynamo", "torch.distributed.optim", "torch.testing")
@@ -166,4 +166,6 @@ def ask(question: Question) -> dict[str, Any]:
     except BaseException as error:
         if type(error).__name__ == "NotSimulated" or "is not simulated by npuify" in str(error):
             return {"cannot": "not simulated"}
+        if kernels_missing(error):
+            return {"cannot": "there is no kernel here"}
         return {"raised": told(error)}
