@@ -253,3 +253,44 @@ def test_through_those_who_call_it(text: str, switch: str, tmp_path: Path) -> No
 def test_through_callers_in_other_files(main: str, switch: str, tmp_path: Path) -> None:
     found = verdict(tmp_path, main=f"{PARSER}{main}", helpers=f"import torch\n{FUNCTION}")
     assert switches(found) == ([switch] if switch else [])
+
+
+HYDRA = """
+import hydra, torch
+@hydra.main(config_path="conf", config_name="config", version_base=None)
+def main(cfg):
+    if cfg.train.fast:
+        torch.cuda.cudart()
+if __name__ == "__main__":
+    main()
+"""
+LOADED = """
+import torch, yaml
+cfg = yaml.safe_load(open("conf/config.yaml"))
+if cfg["train"]["fast"]:
+    torch.cuda.cudart()
+"""
+
+
+@pytest.mark.parametrize("main", [HYDRA, LOADED], ids=["hydra", "loaded"])
+@pytest.mark.parametrize(
+    ("settings", "switch"),
+    [
+        ("train:\n  fast: false\n", "train.fast=True"),
+        ("train:\n  fast: true\n", ""),
+        ("train:\n  other: false\n", ""),
+        ("train: [\n", ""),
+        ("train:\n  fast: ${other}\n", ""),
+    ],
+)
+def test_files_of_settings(main: str, settings: str, switch: str, tmp_path: Path) -> None:
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf/config.yaml").write_text(settings)
+    assert switches(verdict(tmp_path, main=main)) == ([switch] if switch else [])
+
+
+def test_groups_of_settings(tmp_path: Path) -> None:
+    (tmp_path / "conf/train").mkdir(parents=True)
+    (tmp_path / "conf/config.yaml").write_text("defaults:\n  - train: small\n  - _self_\n")
+    (tmp_path / "conf/train/small.yaml").write_text("fast: false\n")
+    assert switches(verdict(tmp_path, main=HYDRA)) == ["train.fast=True"]

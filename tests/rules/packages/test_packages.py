@@ -50,6 +50,36 @@ def _told(text: str, root: Path | None = None, name: str = "program.py") -> list
         ("from optimum.gptq import GPTQQuantizer\n", [("optimum.gptq.GPTQQuantizer", "warning")]),
         ("try:\n    import pynvml\nexcept ImportError:\n    pynvml = None\n", [("pynvml", "info")]),
         ("try:\n    import pynvml\nexcept ImportError:\n    raise SystemExit('no')\n", [("pynvml", "error")]),
+        # What fails there is taken for a machine without a device.
+        (
+            (
+                "try:\n    import pynvml as nv\n    nv.nvmlInit()\n    there = True\nexcept Exception:\n    there = False\n"
+                "device = 'cuda' if there else 'cpu'\n"
+            ),
+            [("pynvml", "warning")],
+        ),
+        (
+            (
+                "def there():\n    try:\n        import pynvml\n        pynvml.nvmlInit()\n        return True\n"
+                "    except Exception:\n        return False\nif there():\n    model.cuda()\n"
+            ),
+            [("pynvml", "warning")],
+        ),
+        (
+            (
+                "def used():\n    try:\n        import pynvml\n        return pynvml.nvmlInit()\n"
+                "    except Exception:\n        return None\nif used():\n    print(used())\n"
+            ),
+            [("pynvml", "info")],
+        ),
+        # An option that asks for a package by default is no question whether it is there.
+        (
+            (
+                "import argparse\np = argparse.ArgumentParser()\np.add_argument('--apex', default=True)\n"
+                "args = p.parse_args()\nif args.apex:\n    import cupy\n"
+            ),
+            [("cupy", "error")],
+        ),
         ("try:\n    import pynvml\nfinally:\n    print()\n", [("pynvml", "error")]),
         ("if is_xformers_available():\n    import xformers\n", [("xformers", "info")]),
         (

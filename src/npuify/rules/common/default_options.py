@@ -15,6 +15,7 @@ from npuify.language import phrase
 from npuify.rules.common.callers import switch_of_callers
 from npuify.rules.common.option_defaults import Known, defaults_of
 from npuify.rules.common.parameter_defaults import default_of_parameter
+from npuify.rules.common.setting_defaults import default_of_setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,6 +60,12 @@ def only_with(node: ast.AST, file: PythonFile, callers: int = _CALLERS) -> str:
                 return known.switch
         current = up
     return switch_of_callers(node, file, callers, only_with)
+
+
+def holds_by_default(test: ast.expr, file: PythonFile) -> bool:
+    """Whether a condition surely holds where the program is started without options, by what an option defaults to."""
+    known = _evaluate(test, file, _DEPTH)
+    return known is not None and bool(known.switch) and bool(known.value)
 
 
 def _conditions(node: ast.AST, up: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
@@ -106,8 +113,10 @@ def _evaluate(node: ast.expr, file: PythonFile, depth: int) -> Known | None:
         return _called(node, file, depth)
     if depth and isinstance(node, ast.Name):
         return _of_name(node, file, depth - 1)
+    if depth and isinstance(node, ast.Subscript):
+        return default_of_setting(node, file)
     if depth and isinstance(node, ast.Attribute):
-        return _of_attribute(node, file, depth - 1)
+        return default_of_setting(node, file) or _of_attribute(node, file, depth - 1)
     return None
 
 

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import EVERY_FILE
+from npuify.rules.common.default_options import holds_by_default
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
@@ -40,6 +41,8 @@ def is_asked_for(node: ast.AST, package: str, file: PythonFile) -> bool:
     for up in file.ancestors(node):
         if isinstance(up, (ast.If, ast.IfExp)) and current is not up.test:
             test = file.code(up.test)
+            if isinstance(up, ast.If) and current in up.body and holds_by_default(up.test, file):
+                continue  # an option that asks for it by default
             if package.partition(".")[0].lower() in test.lower() or _ASKS.search(test):
                 return True
         current = up

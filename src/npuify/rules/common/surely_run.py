@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.project import EVERY_FILE
+from npuify.rules.common.default_options import holds_by_default
 from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ _PERHAPS: Final = (ast.While, ast.comprehension, ast.Lambda, ast.Match, ast.Exce
 
 
 def surely_runs(node: ast.AST, file: PythonFile, depth: int = _DEEPEST) -> bool:
-    """Whether nothing that the program is given, or finds, keeps it from a place.
+    """Whether nothing that the program finds keeps it from a place, where it is started without options.
 
     Args:
         node: the place.
@@ -37,9 +38,9 @@ def surely_runs(node: ast.AST, file: PythonFile, depth: int = _DEEPEST) -> bool:
         if isinstance(up, DEFINITIONS):
             return current in up.body and depth > 0 and _surely_called(up, file, depth - 1)
         if isinstance(up, ast.If) and current is not up.test:
-            if not _is_guard(up.test) or current not in up.body:
+            if current not in up.body or not (_is_guard(up.test) or holds_by_default(up.test, file)):
                 return False
-            guarded = True
+            guarded = guarded or _is_guard(up.test)
         elif not _leads_to(current, up):
             return False
         current = up
@@ -99,7 +100,9 @@ def _surely_called(definition: Definition, file: PythonFile, depth: int) -> bool
 
 def _find_call(definition: Definition, file: PythonFile, depth: int) -> bool:
     """Whether a function of a module is called by its name where the program surely comes."""
-    if not isinstance(file.parent(definition), ast.Module) or definition.decorator_list:
+    if not isinstance(file.parent(definition), ast.Module) or not all(
+        isinstance(one, ast.Call) and file.qualname(one.func) == "hydra.main" for one in definition.decorator_list
+    ):
         return False
     if isinstance(definition, ast.AsyncFunctionDef) or _yields(definition):
         return False

@@ -12,7 +12,7 @@ from npuify.rules.common.import_guards import has_fallback, in_function, is_aske
 from npuify.rules.common.package_rows import _member, package_of
 from npuify.rules.common.settled import is_settled
 from npuify.rules.common.surely_run import surely_runs
-from npuify.rules.packages.nvml import only_started
+from npuify.rules.packages.nvml import chooses_platform, only_started
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 _OWN_RULES = frozenset(("flash_attn", "xformers"))
 """Packages of which other rules say more, name by name."""
+
+
+_NVML = frozenset(("pynvml", "py3nvml", "nvidia_smi"))
 
 
 def _words() -> tuple[str, ...]:
@@ -109,6 +112,9 @@ def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: Python
     severity, message = row.severity, row.message
     if row.status == "native" or row.severity is Severity.INFO:
         severity = Severity.INFO
+    elif top in _NVML and has_fallback(node, file) and chooses_platform(node, file):
+        severity = Severity.WARNING
+        message = phrase("{message} Where it fails, this code chooses as on a machine without a GPU.", message=message)
     elif has_fallback(node, file) or is_asked_for(node, top, file):
         severity, message = Severity.INFO, phrase("{message} The code works without it.", message=message)
     elif (in_function(node, file) and not surely_runs(node, file)) or (top == "pynvml" and only_started(file)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
@@ -83,6 +84,44 @@ def only_started(file: PythonFile) -> bool:
         if one not in starts and not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
         for part in ast.walk(one)
     )
+
+
+def chooses_platform(node: ast.AST, file: PythonFile) -> bool:
+    """Whether code that goes on where NVML fails takes that for a machine without a device, and chooses by it.
+
+    ``try: pynvml.nvmlInit(); found = True`` with ``except Exception: found = False``, and then a device by ``found``.
+    """
+    current, returns = node, False
+    names: set[str] = set()
+    for up in file.ancestors(node):
+        if isinstance(up, ast.FunctionDef) and returns:
+            names.add(up.name)
+        if isinstance(up, ast.Try) and current in up.body:
+            for one in (part for handler in up.handlers for part in handler.body):
+                if isinstance(one, ast.Assign) and _is_falsy(one.value):
+                    names |= {target.id for target in one.targets if isinstance(target, ast.Name)}
+                returns = returns or (isinstance(one, ast.Return) and _is_falsy(one.value))
+        current = up
+    return any(_picks(node, file) for name in names for node in file.model.references(name))
+
+
+def _is_falsy(node: ast.expr | None) -> bool:
+    return node is None or (isinstance(node, ast.Constant) and not node.value)
+
+
+def _picks(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a name stands in a condition by which a device is chosen."""
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.If, ast.IfExp)) and current is up.test:
+            return _DEVICE.search(file.code(up)) is not None
+        if isinstance(up, ast.stmt):
+            return False
+        current = up
+    return False
+
+
+_DEVICE = re.compile(r"[\"'](?:cuda|npu|gpu)(?::\d+)?[\"']|\.(?:cuda|npu)\b")
 
 
 def _is_start(node: ast.stmt, file: PythonFile) -> bool:
