@@ -27,7 +27,7 @@ from npuify.model import (
     Severity,
     Survey,
 )
-from npuify.report import FORMATS, json_schema, render_migration, render_scan, report_files
+from npuify.report import FORMATS, json_schema, pieces, render_migration, render_scan, report_files
 from npuify.report.summary import nothing_left, summarise
 
 if TYPE_CHECKING:
@@ -74,6 +74,31 @@ def test_every_format_can_be_written_as_utf8_whatever_a_file_is_called(
     )
     for text in both(scan, migration, format):
         text.encode("utf-8")
+
+
+@pytest.mark.parametrize("format", ["json", "jsonl", "sarif"])
+def test_many_findings_come_in_pieces_that_are_the_whole(
+    scan_result: ScanResult, migration_result: MigrationResult, format: str
+) -> None:
+    many = tuple(replace(scan_result.findings[0], subject=f"s{number}\n\x7f☃") for number in range(600))
+    scan = replace(scan_result, findings=many, tensorflow="TensorFlow 2.6.5")
+    changes = migration_result.changes * 300
+    for result in (scan, replace(migration_result, scan=scan, left=many, changes=changes)):
+        found = list(pieces(result, format))
+        assert len(found) >= 3 and max(map(len, found)) < sum(map(len, found)) / 2
+        text = b"".join(found).decode()
+        assert text == (render_scan if isinstance(result, ScanResult) else render_migration)(result, format)
+        if format == "jsonl":
+            lines = [json.loads(line) for line in text.splitlines()]
+            assert sum(line["type"] == "finding" for line in lines) == 600
+            continue
+        whole = json.loads(text)
+        assert text == json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+        shown = whole["findings"] if format == "json" else whole["runs"][0]["results"]
+        subjects = [one["subject"] if format == "json" else one["properties"]["subject"] for one in shown]
+        assert subjects == [one.subject for one in many]
+        if format == "json":
+            assert whole["tensorflow"] == "TensorFlow 2.6.5"
 
 
 def test_an_unknown_format(scan_result: ScanResult) -> None:

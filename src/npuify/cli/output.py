@@ -46,9 +46,15 @@ def put_report(result: ScanResult | MigrationResult, format: str, output: Path |
         NpuifyError: ``output`` cannot be written.
     """
     from npuify.model import ScanResult
-    from npuify.report import render_migration, render_scan
+    from npuify.report import IN_PIECES, pieces, render_migration, render_scan
 
-    if format == "text" and output is None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
+    if format in IN_PIECES:
+        waiting = pieces(result, format, ledger=ledger)
+        if output is None:
+            _pieces_to_stdout(waiting)
+        else:
+            _pieces_to_file(waiting, output)
+    elif format == "text" and output is None and sys.stdout.isatty() and os.environ.get("TERM") != "dumb":
         from npuify.report.formats.text import lines
 
         _to_terminal(lines(result, ledger=ledger))
@@ -123,9 +129,14 @@ def _to_terminal(lines: Iterable[list[tuple[str, str]]]) -> None:
 
 
 def _to_stdout(data: bytes) -> None:
+    _pieces_to_stdout((data,))
+
+
+def _pieces_to_stdout(pieces: Iterable[bytes]) -> None:
     try:
         sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        for data in pieces:
+            sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
     except BrokenPipeError:
         _close_stdout()
@@ -152,13 +163,18 @@ def _close_stdout() -> None:
 
 
 def _to_file(data: bytes, output: Path) -> None:
+    _pieces_to_file((data,), output)
+
+
+def _pieces_to_file(pieces: Iterable[bytes], output: Path) -> None:
     from npuify.model import NpuifyError
-    from npuify.rewrite.tree import replace_files
+    from npuify.rewrite.tree import replace_file
 
     target = Path(os.path.realpath(output))
     if target.exists() and not target.is_file() and not target.is_dir():
         try:
-            target.write_bytes(data)
+            with target.open("wb") as stream:
+                stream.writelines(pieces)
         except OSError as error:
             raise NpuifyError(error.strerror or str(error), file=str(output)) from error
         return
@@ -168,4 +184,4 @@ def _to_file(data: bytes, output: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise NpuifyError(error.strerror or str(error), file=str(output)) from error
-    replace_files(target.parent, {target.name: data})
+    replace_file(target, pieces)

@@ -6,14 +6,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase, speaking
-from npuify.model import NpuifyError
+from npuify.model import NpuifyError, ScanResult
 
 if TYPE_CHECKING:
-    from npuify.model import MigrationResult, ScanResult
+    from collections.abc import Iterator
+
+    from npuify.model import MigrationResult
 
 FORMATS: Final = ("text", "json", "jsonl", "sarif", "github", "gitlab", "junit", "markdown", "html")
 
-__all__ = ["FORMATS", "json_schema", "render_migration", "render_scan", "report_files", "schema_text"]
+IN_PIECES: Final = ("json", "jsonl", "sarif")
+"""Those that are made piece by piece."""
+
+__all__ = ["FORMATS", "json_schema", "pieces", "render_migration", "render_scan", "report_files", "schema_text"]
 
 
 def render_scan(result: ScanResult, format: str = "text", *, ledger: bool = False) -> str:
@@ -40,6 +45,26 @@ def render_migration(result: MigrationResult, format: str = "text") -> str:
     """
     with speaking(result.scan.language):
         return _render(result, format)
+
+
+def pieces(result: ScanResult | MigrationResult, format: str, *, ledger: bool = False) -> Iterator[bytes]:
+    """What :func:`render_scan` and :func:`render_migration` give, piece by piece, in UTF-8.
+
+    JSON, JSON lines and SARIF are made while they are written, so that many findings take little memory; what goes
+    wrong with any of them goes wrong before the first piece.
+
+    Raises:
+        NpuifyError: there is no such format.
+    """
+    language = result.language if isinstance(result, ScanResult) else result.scan.language
+    waiting = _pieces(result, format, ledger=ledger)
+    while True:
+        # Between two pieces the caller speaks its own language.
+        with speaking(language):
+            piece = next(waiting, None)
+        if piece is None:
+            return
+        yield piece
 
 
 def report_files(result: MigrationResult) -> dict[str, bytes]:
@@ -79,18 +104,31 @@ def schema_text(kind: type, command: str, title: str, version: int) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
+def _pieces(result: ScanResult | MigrationResult, format: str, *, ledger: bool) -> Iterator[bytes]:
+    if format == "json":
+        from npuify.report.document import json_in_pieces
+
+        yield from json_in_pieces(result, ledger=ledger)
+    elif format == "jsonl":
+        from npuify.report.document import lines_in_pieces
+
+        yield from lines_in_pieces(result, ledger=ledger)
+    elif format == "sarif":
+        from npuify.report.formats.sarif import in_pieces
+
+        yield from in_pieces(result)
+    else:
+        yield _render(result, format, ledger=ledger).encode("utf-8")
+
+
 def _render(result: ScanResult | MigrationResult, format: str, *, ledger: bool = False) -> str:
+    if format in IN_PIECES:
+        return b"".join(_pieces(result, format, ledger=ledger)).decode("utf-8")
     if format == "text":
         from npuify.report.formats.text import render as render_text
 
         return printable(render_text(result, ledger=ledger))
-    if format in ("json", "jsonl"):
-        from npuify.report.document import render_json, render_lines
-
-        return printable((render_json if format == "json" else render_lines)(result, ledger=ledger))
-    if format == "sarif":
-        from npuify.report.formats.sarif import render
-    elif format == "github":
+    if format == "github":
         from npuify.report.formats.github import render
     elif format == "gitlab":
         from npuify.report.formats.gitlab import render

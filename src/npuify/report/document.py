@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
 from npuify.model import Evidence, LedgerEntry, MigrationResult, Release, Safety, ScanResult, Severity
+from npuify.report.json_pieces import AT_ONCE, document_in_pieces, encoded, indented
 from npuify.report.ledger import Ledger, ledger_of
 from npuify.report.summary import Summary, in_order, summarise
 from npuify.report.verdict import Verdict, judge
@@ -180,18 +182,27 @@ class LedgerLine(LedgerEntry, frozen=True, tag_field="type", tag="ledger"):
 AnyLine = HeaderLine | FindingLine | FailureLine | ChangeLine | LedgerLine | SummaryLine
 
 
-def render_json(result: ScanResult | MigrationResult, *, ledger: bool = False) -> str:
-    """One JSON document, indented."""
-    return _json(document(result, ledger=ledger), indent=2) + "\n"
+def json_in_pieces(result: ScanResult | MigrationResult, *, ledger: bool = False) -> Iterator[bytes]:
+    """One JSON document, indented: first what comes before the findings."""
+    scan, findings = (result, result.findings) if isinstance(result, ScanResult) else (result.scan, result.left)
+    lists: dict[str, Iterable[Any]] = {
+        "findings": (_finding(JsonFinding, one) for one in findings),
+        "errors": (_error(JsonFailure, one) for one in in_order(scan.errors)),
+    }
+    if not isinstance(result, ScanResult):
+        lists = {"changes": (_change(JsonChange, one) for one in result.changes), **lists}
+    yield from document_in_pieces(_frame(result, ledger=ledger), lists, indented=indented)
 
 
-def render_lines(result: ScanResult | MigrationResult, *, ledger: bool = False) -> str:
+def lines_in_pieces(result: ScanResult | MigrationResult, *, ledger: bool = False) -> Iterator[bytes]:
     """JSON lines: a header, a line for each change, finding and error, and a summary."""
-    return "".join(_json(line) + "\n" for line in _lines(result, ledger=ledger))
+    waiting = _lines(result, ledger=ledger)
+    while some := list(islice(waiting, AT_ONCE)):
+        yield b"".join(msgspec.json.format(encoded(line), indent=0) + b"\n" for line in some)
 
 
-def document(result: ScanResult | MigrationResult, *, ledger: bool = False) -> Scan | Migration:
-    """``result`` as it is written, with ``ledger`` the entries of the ledger, too."""
+def _frame(result: ScanResult | MigrationResult, *, ledger: bool) -> Scan | Migration:
+    """``result`` as it is written, without findings, errors and changes; with ``ledger`` the entries of the ledger."""
     if isinstance(result, ScanResult):
         return Scan(
             version=VERSION,
@@ -204,8 +215,8 @@ def document(result: ScanResult | MigrationResult, *, ledger: bool = False) -> S
             summary=summarise(result, result.findings),
             verdict=judge(result),
             ledger=ledger_of(result.ledger, whole=ledger),
-            findings=tuple(_finding(JsonFinding, one) for one in result.findings),
-            errors=tuple(_error(JsonFailure, one) for one in in_order(result.errors)),
+            findings=(),
+            errors=(),
         )
     return Migration(
         version=VERSION,
@@ -221,9 +232,9 @@ def document(result: ScanResult | MigrationResult, *, ledger: bool = False) -> S
         verdict=judge(result),
         ledger=ledger_of(result.scan.ledger, whole=ledger),
         changed_files=result.changed_files,
-        changes=tuple(_change(JsonChange, one) for one in result.changes),
-        findings=tuple(_finding(JsonFinding, one) for one in result.left),
-        errors=tuple(_error(JsonFailure, one) for one in in_order(result.scan.errors)),
+        changes=(),
+        findings=(),
+        errors=(),
         diff=result.diff,
     )
 
@@ -310,24 +321,3 @@ def _change(kind: type[JsonChange], change: Change) -> JsonChange:
         after=change.after,
         message=change.message,
     )
-
-
-def _json(value: msgspec.Struct, indent: int = 0) -> str:
-    """``value`` as JSON: in one line, or indented."""
-    try:
-        text = msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        # A file's name has bytes that are no text.
-        text = msgspec.json.encode(_clean(msgspec.to_builtins(value)))
-    return msgspec.json.format(text, indent=indent).decode()
-
-
-def _clean(value: Any) -> Any:
-    """``value`` with surrogates in its strings written out, before JSON escapes backslashes."""
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, dict):
-        return {key: _clean(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_clean(item) for item in value]
-    return value

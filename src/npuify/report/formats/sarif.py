@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from npuify.language import phrase
 from npuify.model import ScanResult, Severity
 from npuify.report.addresses import rule_address
+from npuify.report.json_pieces import document_in_pieces, with_escapes
 from npuify.report.narrow import fingerprints
 from npuify.report.places import Places, relative_uri
 from npuify.report.summary import in_order
@@ -16,7 +16,7 @@ from npuify.source.text import Text, UnreadableText
 from npuify.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from npuify.model import Edit, FileError, Finding, MigrationResult
 
@@ -24,7 +24,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 _ROOT = "SRCROOT"
 
 
-def render(result: ScanResult | MigrationResult) -> str:
+def in_pieces(result: ScanResult | MigrationResult) -> Iterator[bytes]:
     """One run. Edits become fixes where the file still holds what the rule saw; it is read again to place them."""
     scan, findings = (result, result.findings) if isinstance(result, ScanResult) else (result.scan, result.left)
     places = Places(result)
@@ -42,7 +42,7 @@ def render(result: ScanResult | MigrationResult) -> str:
         ],
         "originalUriBaseIds": {_ROOT: {"uri": places.root_uri()}},
         "columnKind": "unicodeCodePoints",
-        "results": _results(findings, index, texts),
+        "results": [],
         "properties": {
             "torch_npu": scan.release.torch_npu,
             "torch": scan.release.torch,
@@ -52,7 +52,8 @@ def render(result: ScanResult | MigrationResult) -> str:
         },
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, ensure_ascii=False, indent=2) + "\n"
+    results = {"results": _results(findings, index, texts)}
+    yield from document_in_pieces(log, results, depth=3, indented=with_escapes)
 
 
 def _rules(findings: Sequence[Finding]) -> list[dict[str, Any]]:
@@ -72,8 +73,7 @@ def _rules(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     ]
 
 
-def _results(findings: Sequence[Finding], index: dict[str, int], texts: _Texts) -> list[dict[str, Any]]:
-    results = []
+def _results(findings: Sequence[Finding], index: dict[str, int], texts: _Texts) -> Iterator[dict[str, Any]]:
     for finding, mark in zip(findings, fingerprints(findings), strict=True):
         result: dict[str, Any] = {
             "ruleId": finding.code,
@@ -110,8 +110,7 @@ def _results(findings: Sequence[Finding], index: dict[str, int], texts: _Texts) 
                     "artifactChanges": [{"artifactLocation": _artifact(finding.file), "replacements": placed}],
                 }
             ]
-        results.append(result)
-    return results
+        yield result
 
 
 def _artifact(file: str) -> dict[str, str]:

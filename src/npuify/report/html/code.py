@@ -87,7 +87,7 @@ def _edited(text: Text, edits: Sequence[Edit]) -> list[tuple[str, int, str]]:
             after += data[at : edit.start] + edit.after.encode("utf-8", "surrogatepass")
             at = edit.end
         after += data[at:end]
-        number = data.count(b"\n", 0, start) + 1
+        number = text.line_of(start)
         for kind, lines in (("-", data[start:end]), ("+", after)):
             texts = lines.decode("utf-8", "surrogatepass").split("\n")
             shown += [(kind, number + offset, one) for offset, one in enumerate(texts)]

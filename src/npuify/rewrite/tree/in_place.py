@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.rewrite.tree.paths import failed, file_inside, make_folders, remove_folders, unlink
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 
 def replace_files(root: Path, contents: Mapping[str, bytes]) -> None:
@@ -38,7 +38,7 @@ def replace_files(root: Path, contents: Mapping[str, bytes]) -> None:
             path = file_inside(folder, relative)
             old = path.read_bytes() if path.exists() else None
             make_folders(path.parent, made)
-            prepared.append(_Replacement(path, old, data, _temporary_beside(path, data)))
+            prepared.append(_Replacement(path, old, data, _temporary_beside(path, (data,))))
         for one in prepared:
             _rename_over(one.temporary, one.path)
     except BaseException as error:
@@ -49,6 +49,23 @@ def replace_files(root: Path, contents: Mapping[str, bytes]) -> None:
             place = folder / next(iter(contents)) if len(contents) == 1 else folder
             raise failed(error, place, hidden=folder / ".npuify-") from error
         raise
+
+
+def replace_file(path: Path, pieces: Iterable[bytes]) -> None:
+    """Replace one file, or add it, as :func:`replace_files` does, without holding its content as a whole.
+
+    Args:
+        path: the file; its folder is there.
+        pieces: its new content, one after the other.
+
+    Raises:
+        NpuifyError: it cannot be written, or is something other than a file.
+    """
+    try:
+        target = file_inside(path.parent, path.name)
+        _rename_over(_temporary_beside(target, pieces), target)
+    except OSError as error:
+        raise failed(error, path, hidden=path.parent / ".npuify-") from error
 
 
 class _Replacement(NamedTuple):
@@ -65,16 +82,16 @@ class _Replacement(NamedTuple):
         elif self.old is None:
             unlink(self.path)
         else:
-            _rename_over(_temporary_beside(self.path, self.old), self.path)
+            _rename_over(_temporary_beside(self.path, (self.old,)), self.path)
 
 
-def _temporary_beside(path: Path, data: bytes) -> Path:
-    """A new file in the folder of ``path`` that holds ``data``, on the disk, with the mode and owner of ``path``."""
+def _temporary_beside(path: Path, pieces: Iterable[bytes]) -> Path:
+    """A new file in the folder of ``path`` that holds ``pieces``, on the disk, with the mode and owner of ``path``."""
     handle, name = tempfile.mkstemp(prefix=".npuify-", dir=path.parent)
     temporary = Path(name)
     try:
         with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
+            stream.writelines(pieces)
             stream.flush()
             os.fsync(stream.fileno())
         if path.exists():
