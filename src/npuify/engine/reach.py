@@ -143,6 +143,10 @@ class Reaches:
         self._told = self._numbers.mask(told)
         self._at_once = _AtOnce(programs.graph)
         self._imports: dict[int, _Imports] = {}
+        self._looked_at = 0
+        """The files whose imports were looked at."""
+        self._leading = 0
+        """Those of them that have indented imports which lead to files of the project."""
         self._ways: dict[tuple[str, int], _Way | None] = {}
         self._namers: dict[tuple[str, str], int | None] = {}
         self._below: dict[str, int] = {}
@@ -191,6 +195,9 @@ class Reaches:
                     indented.append(_Indented(file, statement.line, mask, at_once, leads_to))
                     lead_to |= leads_to
             self._imports[number] = _Imports(tuple(indented), lead_to)
+            self._looked_at |= 1 << number
+            if lead_to:
+                self._leading |= 1 << number
         return self._imports[number]
 
     def _follow(self, found: _Found, wanted: int, *, caught: bool = False, switched: bool = False) -> None:
@@ -203,7 +210,7 @@ class Reaches:
         while found.fresh or pending:
             if found.fresh:
                 fresh, found.fresh = found.fresh, 0
-                for number in bits_of(fresh):
+                for number in bits_of(fresh & (self._leading | ~self._looked_at)):
                     imports = self._imports_of(number)
                     if imports.lead_to & wanted:
                         pending += [one for one in imports.indented if one.leads_to & wanted]
@@ -213,7 +220,8 @@ class Reaches:
                     pending.append(one)
                 continue
             one = pending.pop()
-            if not self._leads_on(one.targets & ~found.files, wanted):
+            open_ones = one.targets & ~found.files
+            if open_ones != one.targets and not self._leads_on(open_ones, wanted):
                 continue
             way = self._way(one)
             if way is None:

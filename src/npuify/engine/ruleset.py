@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable, Mapping, Sequence
 
+    from npuify.analysis.project import ProjectIndex
     from npuify.rules.registry import Rule
+    from npuify.source.text import Text
     from npuify.words import SkipIf
 
 _WITHOUT_TORCH = (
@@ -112,7 +114,8 @@ class RuleSet:
             for word in one.words:
                 self._by_word.setdefault(word, []).append(place)
         self._without_words = frozenset(place for place, one in enumerate(self._rules) if not one.words)
-        self._known: dict[tuple[frozenset[bytes], bool], FileRules] = {}
+        self._asking = [one for one in self._rules if one.rule.concerns is not None]
+        self._known: dict[tuple[frozenset[bytes], bool, frozenset[str]], FileRules] = {}
         # Rules look at other functions than the one in which they find something, so that what is parsed must not
         # depend on which rules were selected.
         is_part = len(selected) < len(of_chip)
@@ -133,24 +136,40 @@ class RuleSet:
         words = self.for_file(lower).words
         return not words.words.issubset(self._skip_if) or bool(words.places(lower))
 
-    def for_file(self, lower: bytes, *, on_tensorflow: bool = False) -> FileRules:
+    def without(self, text: Text, project: ProjectIndex) -> frozenset[str]:
+        """The codes of rules whose words stand in a file, and which have nothing to say there all the same."""
+        if self._all is not None:
+            return self._all.without(text, project)
+        there = self.words.in_text(text.lower)
+        return frozenset(
+            rule.code
+            for rule, words, _ in self._asking
+            if rule.concerns is not None and not there.isdisjoint(words) and not rule.concerns(text.data, project)
+        )
+
+    def for_file(
+        self, lower: bytes, *, on_tensorflow: bool = False, without: frozenset[str] = frozenset()
+    ) -> FileRules:
         """Those of the rules that a file with these bytes, turned to lower case, concerns.
 
         Args:
             lower: the bytes.
             on_tensorflow: the project computes with TensorFlow alone.
+            without: codes of rules that have nothing to say there; see :meth:`without`.
         """
         there = self.words.in_text(lower)
-        known = there, on_tensorflow or is_for_tensorflow(lower)
+        known = there, on_tensorflow or is_for_tensorflow(lower), without
         if known not in self._known:
             self._known[known] = self._for_words(*known)
         return self._known[known]
 
-    def words_to_parse(self, lower: bytes, *, on_tensorflow: bool = False) -> Words:
+    def words_to_parse(
+        self, lower: bytes, *, on_tensorflow: bool = False, without: frozenset[str] = frozenset()
+    ) -> Words:
         """Words of which one stands in each part that has to be parsed of a file, as :meth:`for_file` takes it."""
-        return (self._all or self).for_file(lower, on_tensorflow=on_tensorflow).words
+        return (self._all or self).for_file(lower, on_tensorflow=on_tensorflow, without=without).words
 
-    def _for_words(self, there: frozenset[bytes], on_tensorflow: bool) -> FileRules:
+    def _for_words(self, there: frozenset[bytes], on_tensorflow: bool, without: frozenset[str]) -> FileRules:
         by_node: dict[type[ast.AST], list[Rule]] = {}
         wanted: set[bytes] = set()
         # Of more than a hundred rules a file's words concern some.
@@ -158,7 +177,7 @@ class RuleSet:
         for rule, words, also_in_file in (self._rules[place] for place in sorted(places)):
             if also_in_file and there.isdisjoint(also_in_file):
                 continue
-            if on_tensorflow and is_for_torch(rule):
+            if (on_tensorflow and is_for_torch(rule)) or rule.code in without:
                 continue
             wanted |= words
             for node in rule.nodes:

@@ -348,10 +348,13 @@ class Worker:
                 if job.needs_torch_npu or job.run.plan.needs_whole(relative, raw):
                     whole = True
                 alone = job.run.project.on_tensorflow == "alone"
-                to_parse = None if whole else self.rules.words_to_parse(text.lower, on_tensorflow=alone)
+                without = self.rules.without(text, job.run.project)
+                to_parse = (
+                    None if whole else self.rules.words_to_parse(text.lower, on_tensorflow=alone, without=without)
+                )
                 source = parse_file(relative, text, job.run, to_parse)
-                rules, words = self.rules.for_file(text.lower, on_tensorflow=alone), self.rules.words
-                seen = analyse(source, rules, words, job.run, needs_torch_npu=job.needs_torch_npu)
+                rules = self.rules.for_file(text.lower, on_tensorflow=alone, without=without)
+                seen = analyse(source, rules, self.rules.words, job.run, needs_torch_npu=job.needs_torch_npu)
                 return _Found(seen.findings, [], seen)
         except UnreadableText as error:
             found, failed = search_undecoded(relative, raw, error)

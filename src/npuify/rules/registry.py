@@ -21,6 +21,7 @@ from npuify.model import Evidence, Explanation, RuleInfo, Safety, Severity
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from npuify.analysis.project import ProjectIndex
     from npuify.knowledge import Product
     from npuify.words import SkipIf
 
@@ -54,6 +55,7 @@ class Rule(NamedTuple):
     applies_to_chip: Callable[[Product | None], bool] | None = None
     skip_if: SkipIf | None = None
     without_torch: bool = False
+    concerns: Callable[[bytes, ProjectIndex], bool] | None = None
 
     @property
     def documentation(self) -> str:
@@ -124,6 +126,7 @@ def rule(
     applies_to_chip: Callable[[Product | None], bool] | None = None,
     skip_if: SkipIf | None = None,
     without_torch: bool = False,
+    concerns: Callable[[bytes, ProjectIndex], bool] | None = None,
     evidence: Evidence = Evidence.PACKAGE,
     source: str = "torch_npu package",
 ) -> Callable[[Callable[[Any, Any], Iterator[Any]]], Callable[[Any, Any], Iterator[Any]]]:
@@ -148,6 +151,8 @@ def rule(
         skip_if: tells by the text around one of its words that it surely has nothing to say there; such a place is no
             reason to parse the function that holds it. See :mod:`npuify.rules.text_checks`.
         without_torch: its words, with ``also_in_file``, are a reason to parse a file that does not speak of torch.
+        concerns: a third prefilter, for what the words do not tell: whether it may have anything to say in a file with
+            this text, in this project. Where not, its words are no reason to parse anything.
         evidence, source: how the fact behind the rule is known, unless a finding says it better.
 
     Raises:
@@ -180,6 +185,7 @@ def rule(
             style=style,
             place_on_npu=place_on_npu,
             without_torch=without_torch,
+            concerns=concerns,
         )
         return check
 

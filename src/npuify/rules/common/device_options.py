@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.language import phrase
 from npuify.rules.common.option_defaults import called_name, destinations, text_of
-from npuify.words import words_of
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
@@ -28,8 +27,7 @@ _MAY_DECLARE: Final = re.compile(
     re.IGNORECASE,
 )
 _DECLARING_WORDS: Final = (b"add_argument", b"add_option", b"option(", b"DEFINE_", b"environ.get", b"getenv", b"dest")
-_FIELD: Final = re.compile(rb"^[ \t]+\w*(?:device|accelerator)\w*[ \t]*:[ \t]*str\b", re.IGNORECASE | re.MULTILINE)
-_OF_FIELDS: Final = words_of(b"device", b"accelerator")
+_FIELD: Final = re.compile(rb"^[ \t]*\w*(?:device|accelerator)\w*[ \t]*:[ \t]*str\b", re.IGNORECASE | re.MULTILINE)
 
 
 class DeviceOption(NamedTuple):
@@ -52,13 +50,14 @@ def may_choose_device(raw: bytes) -> bool:
             if _MAY_DECLARE.match(raw, at):
                 return True
             at = raw.find(word, at + 1)
-    return b"dataclass" in raw and _FIELD.search(raw) is not None
+    return b"dataclass" in raw and any(match[0][:1] in b" \t" for match in _FIELD.finditer(raw))
 
 
 def device_options(source: PythonSource) -> list[DeviceOption]:
     """Those that a file declares and that take an NPU, in order of place."""
     nodes: list[ast.AST] = []
-    source.visit(source.lines_with_names(_DECLARING | _READERS) | source.lines_with_words(_OF_FIELDS), nodes.append)
+    fields = {source.text.line_of(match.start()) for match in _FIELD.finditer(source.data)}
+    source.visit(source.lines_with_names(_DECLARING | _READERS) | fields, nodes.append)
     found = [option for node in nodes if (option := _option(node)) is not None]
     return sorted(found, key=lambda one: one.line)
 

@@ -14,6 +14,7 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.analysis.project import ProjectIndex
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
@@ -135,6 +136,11 @@ def _by_hand(node: ast.Call, file: PythonFile) -> Diagnostic:
     )
 
 
+def _may_make(data: bytes, project: ProjectIndex) -> bool:
+    """Whether a file makes tensors of the default type, and the program sets a type of CUDA's as that."""
+    return may_make_default_type(data) and _cuda_is_default(data, project)
+
+
 @rule(
     "NPU136",
     "legacy-constructor-of-default-type",
@@ -142,6 +148,7 @@ def _by_hand(node: ast.Call, file: PythonFile) -> Diagnostic:
     Severity.ERROR,
     words=("torch.tensor(", "th.tensor("),
     common_words=True,
+    concerns=_may_make,
     source=_SOURCE,
 )
 def legacy_constructor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
@@ -166,7 +173,7 @@ def legacy_constructor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
     """
     if file.qualname(node.func) != "torch.Tensor" or not isinstance(node.func, ast.Attribute):
         return
-    if any(keyword.arg != "device" for keyword in node.keywords) or not _cuda_is_default(file) or _is_moved(node, file):
+    if any(keyword.arg != "device" for keyword in node.keywords) or not _cuda_is_default(file.source.data, file.project) or _is_moved(node, file):
         return
     yield file.report(
         node,
@@ -176,19 +183,17 @@ def legacy_constructor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
     )
 
 
-def _cuda_is_default(file: PythonFile) -> bool:
-    """Whether the program sets a type of CUDA's as its default, here or in another file."""
-    if sets_cuda_as_default(file.source.data):
+def _cuda_is_default(data: bytes, project: ProjectIndex) -> bool:
+    """Whether the program sets a type of CUDA's as its default, in a file with this text or in another one."""
+    if sets_cuda_as_default(data):
         return True
-    known = file.project.remembered.get(SETTER)
-    if known is None:
-        known = any(
-            sets_cuda_as_default((file.project.root / name).read_bytes())
-            for name in file.project.files_with(b"set_default_tensor_type")
-            if (file.project.root / name).is_file()
+    if SETTER not in project.remembered:
+        project.remembered[SETTER] = any(
+            sets_cuda_as_default((project.root / name).read_bytes())
+            for name in project.files_with(b"set_default_tensor_type")
+            if (project.root / name).is_file()
         )
-        file.project.remembered[SETTER] = known
-    return bool(known)
+    return bool(project.remembered[SETTER])
 
 
 def _is_moved(node: ast.Call, file: PythonFile) -> bool:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _GRAPHS: Final = re.compile(rb"GradientTape|tf\.function|saved_model\.load\(")
 _TRAINS: Final = re.compile(rb"GradientTape|\.(?:fit|fit_generator|train_on_batch)\(")
+_TRAINING: Final = re.compile(rb"\bfit\b|\bfit_generator\b|\btrain_on_batch\b")
+"""What stands in each file with a call that :func:`trains`."""
 _EXPORTS: Final = re.compile(rb"\bTFLiteConverter\b|\bTrtGraphConverter\w*\b|\btf2onnx\b")
 _PREPARES: Final = re.compile(
     r"prepar|postproc|ckpt|convert|download|preprocess|export|tfrecord|visuali[sz]|plot|setup|(?:^|/|_)(?:data|dataset|create|build)",
@@ -96,7 +98,7 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     if line not in ("2", "") or (line == "" and not file.contains(b"tensorflow")):
         return
     if line == "":
-        training = next((item for item in ast.walk(node) if trains(item)), None)
+        training = next(filter(trains, ast.walk(node)), None) if _TRAINING.search(file.source.data) else None
         if training is not None and _computes(node, file):
             yield file.report(
                 training,
