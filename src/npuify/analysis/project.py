@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
 from npuify.analysis.text_index import TextIndex
@@ -14,11 +14,13 @@ from npuify.source.text import UnreadableText
 from npuify.words import words_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from npuify.source.python.scopes import Binding
 
 
+T = TypeVar("T")
 _MAX_HOPS = 16
 EVERY_FILE = "*"
 """Stands for all of a project's modules among the files that something depends on."""
@@ -94,6 +96,7 @@ class ProjectIndex:
         """What names stand for, with the files that this depends on."""
         self._bound_in: dict[str, _Bound | None] = {}
         self._targets: dict[tuple[str, str], str | None] = {}
+        self._answers: dict[Any, tuple[Any, frozenset[str]]] = {}
         self.remembered: dict[Any, Any] = {}
         """What rules that look at several files at once keep for the next file."""
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
@@ -121,6 +124,21 @@ class ProjectIndex:
         view.dependencies = set()
         return view
 
+    def once(self, key: Any, answer: Callable[[ProjectIndex], T]) -> T:
+        """What ``answer`` says of the project: it is asked once, and what that depends on is noted each time.
+
+        Args:
+            key: tells the question from all others.
+            answer: takes a view of the project.
+        """
+        if key not in self._answers:
+            view = self.view()
+            self._answers[key] = answer(view), frozenset(view.dependencies)
+        known, files = self._answers[key]
+        self.dependencies |= files
+        answered: T = known
+        return answered
+
     def forget(self) -> None:
         """Let go of the files that were parsed; they refer to this index and would wait for the collector with it."""
         self._load.cache_clear()
@@ -129,6 +147,7 @@ class ProjectIndex:
         self._reexports.clear()
         self._bound_in.clear()
         self._targets.clear()
+        self._answers.clear()
         self.remembered.clear()
 
     # --- modules ---

@@ -330,7 +330,7 @@ class Reaches:
 
     def _python(self, file: str) -> PythonFile | None:
         source = self._run.project.load(file)
-        return PythonFile(source, self._run) if source is not None else None
+        return PythonFile(source, self._run, is_stored=True) if source is not None else None
 
 
 def _only_for_types(node: ast.AST, file: PythonFile) -> bool:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from npuify.analysis.files import Function
     from npuify.analysis.flow.destinations import Uses
     from npuify.analysis.model import ProgramModel
+    from npuify.analysis.project import ProjectIndex
     from npuify.analysis.values import Place, Values
     from npuify.knowledge import Product
     from npuify.rules.run import Run
@@ -44,9 +45,12 @@ class PythonFile:
         run: what the run is about.
         needs_torch_npu: earlier edits of this run put names into the file that exist only after
             ``import torch_npu``.
+        is_stored: the text is what the project has on the disk, so that what is found out about it is for all to know.
     """
 
-    def __init__(self, source: PythonSource, run: Run, *, needs_torch_npu: bool = False) -> None:
+    def __init__(
+        self, source: PythonSource, run: Run, *, needs_torch_npu: bool = False, is_stored: bool = False
+    ) -> None:
         self.source = source
         self.run = run
         self.release = run.release
@@ -56,10 +60,17 @@ class PythonFile:
         self.plan = run.plan
         """The style of the run."""
         self.needs_torch_npu = needs_torch_npu
+        self.is_stored = is_stored
         self.qualname: Callable[[ast.AST | None], str | None] = source.qualname
         """See :meth:`npuify.source.python.PythonSource.qualname`. Asked so often that a call more would show."""
         self._memory: dict[Any, Any] = {}
         self._model: FileModel | None = None
+
+    def seen_in(self, project: ProjectIndex) -> PythonFile:
+        """The same file, for a view of the project that notes for itself what is looked at."""
+        file = PythonFile(self.source, self.run._replace(project=project), is_stored=self.is_stored)
+        file._model = self.model
+        return file
 
     @property
     def product(self) -> Product | None:

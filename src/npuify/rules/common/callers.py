@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.files import DEFINITIONS
@@ -11,6 +12,9 @@ from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from npuify.analysis.project import ProjectIndex
+    from npuify.rules.run import Run
 
     Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
     OnlyWith = Callable[[ast.AST, PythonFile, int], str]
@@ -20,7 +24,8 @@ _MOST_FILES: Final = 3
 _MOST_NAMES: Final = 40
 """Names of one file that are looked for in all files of a project."""
 _PLAIN_DECORATORS: Final = ("torch.", "functools.", "staticmethod", "classmethod", "property", "dataclasses.")
-_BY_NAME: Final = re.compile(rb"\bglobals\(\)|\bvars\(\)|\blocals\(\)")
+_NAMESPACES: Final = (b"globals()", b"vars()", b"locals()")
+_BY_NAME: Final = re.compile(rb"\b(?:globals|vars|locals)\(\)")
 _HOOKS: Final = frozenset(
     "forward extra_repr train eval cuda to cpu half float apply state_dict load_state_dict".split()
 )
@@ -39,13 +44,23 @@ def switch_of_callers(node: ast.AST, file: PythonFile, depth: int, only_with: On
     if depth <= 0:
         return ""
     for definition in _around(node, file):
-        key = ("switch of callers", definition, depth)
-        known = file.recall(key)
-        if known is None:
-            known = file.remember(key, _switch_of(definition, file, depth, only_with))
+        known = _known_switch(definition, file, depth, only_with)
         if known:
-            return str(known)
+            return known
     return ""
+
+
+def _known_switch(definition: Definition, file: PythonFile, depth: int, only_with: OnlyWith) -> str:
+    """As :func:`_switch_of`, asked once for each definition of a file."""
+    if file.is_stored:
+        place = (file.source.relative, definition.name, definition.lineno, depth)
+        return file.project.once(
+            ("switch of callers", *place),
+            lambda project: _switch_of(definition, file.seen_in(project), depth, only_with),
+        )
+    key = ("switch of callers", definition, depth)
+    known = file.recall(key)
+    return str(file.remember(key, _switch_of(definition, file, depth, only_with)) if known is None else known)
 
 
 def _around(node: ast.AST, file: PythonFile) -> Iterator[Definition]:
@@ -60,22 +75,51 @@ def _around(node: ast.AST, file: PythonFile) -> Iterator[Definition]:
 def _switch_of(definition: Definition, file: PythonFile, depth: int, only_with: OnlyWith) -> str:
     if not _is_used_by_name_alone(definition, file):
         return ""
-    first, any_use = "", False
-    for use, home in _uses(definition, file):
-        if use is None:
+    switches = _switches(_uses_in(definition.name, file, definition), depth, only_with)
+    if switches is None:
+        return ""
+    if isinstance(file.parent(definition), DEFINITIONS):
+        return switches[0] if switches else ""  # of a function's own, which no other file can name
+    others = _others_with(definition.name, file)
+    if others is None:
+        return ""
+    for other in others:
+        more = file.project.once(
+            ("switches of uses", other, definition.name, depth),
+            partial(_switches_in, other, definition.name, file.run, depth, only_with),
+        )
+        if more is None:
             return ""
-        any_use = True
-        switch = only_with(use, home, depth - 1)
+        switches += more
+    return switches[0] if switches else ""
+
+
+def _switches_in(
+    relative: str, name: str, run: Run, depth: int, only_with: OnlyWith, project: ProjectIndex
+) -> list[str] | None:
+    """As :func:`_switches`, of the uses of a name in another file."""
+    source = project.load(relative)
+    if source is None:
+        return None
+    file = PythonFile(source, run._replace(project=project), is_stored=True)
+    return _switches(_uses_in(name, file, None), depth, only_with)
+
+
+def _switches(uses: Iterator[tuple[ast.AST | None, PythonFile]], depth: int, only_with: OnlyWith) -> list[str] | None:
+    """What each use rests on; None where one rests on nothing, or cannot be told."""
+    found = []
+    for use, home in uses:
+        switch = only_with(use, home, depth - 1) if use is not None else ""
         if not switch:
-            return ""
-        first = first or switch
-    return first if any_use else ""
+            return None
+        found.append(switch)
+    return found
 
 
 def _is_used_by_name_alone(definition: Definition, file: PythonFile) -> bool:
     """Whether nothing but its name leads to a definition: no registry, no framework that calls it."""
     name = definition.name
-    if name.startswith("__") or len(name) < 3 or _BY_NAME.search(file.source.data):
+    if name.startswith("__") or len(name) < 3 or _takes_by_name(file.source.data):
         return False
     for decorator in definition.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -91,27 +135,20 @@ def _is_used_by_name_alone(definition: Definition, file: PythonFile) -> bool:
     return owner is definition or not bases or name not in _HOOKS
 
 
-def _uses(definition: Definition, file: PythonFile) -> Iterator[tuple[ast.AST | None, PythonFile]]:
-    """Where a definition is used, with the file; None for a use that cannot be told."""
-    yield from _uses_in(definition.name, file, definition)
-    if isinstance(file.parent(definition), DEFINITIONS):
-        return  # of a function's own, which no other file can name
+def _takes_by_name(data: bytes) -> bool:
+    """Whether a file takes names out of a namespace as text; searched for plain words first, which is much faster."""
+    return any(one in data for one in _NAMESPACES) and _BY_NAME.search(data) is not None
+
+
+def _others_with(name: str, file: PythonFile) -> list[str] | None:
+    """The other files in which a name stands; None where they are not to be looked into."""
     relative = file.source.relative
     looked: set[str] = file.recall("names of callers") or file.remember("names of callers", set())
-    if definition.name not in looked and len(looked) >= _MOST_NAMES:
-        yield None, file
-        return
-    looked.add(definition.name)
-    others = [one for one in file.project.files_with(definition.name.encode()) if one != relative]
-    if len(others) > _MOST_FILES or file.project.files_taking_from(relative):
-        yield None, file
-        return
-    for other in others:
-        source = file.project.load(other)
-        if source is None:
-            yield None, file
-            return
-        yield from _uses_in(definition.name, PythonFile(source, file.run), None)
+    if name not in looked and len(looked) >= _MOST_NAMES:
+        return None
+    looked.add(name)
+    others = [one for one in file.project.files_with(name.encode()) if one != relative]
+    return None if len(others) > _MOST_FILES or file.project.files_taking_from(relative) else others
 
 
 def _uses_in(name: str, file: PythonFile, definition: Definition | None) -> Iterator[tuple[ast.AST | None, PythonFile]]:

@@ -173,7 +173,11 @@ def legacy_constructor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
     """
     if file.qualname(node.func) != "torch.Tensor" or not isinstance(node.func, ast.Attribute):
         return
-    if any(keyword.arg != "device" for keyword in node.keywords) or not _cuda_is_default(file.source.data, file.project) or _is_moved(node, file):
+    if (
+        any(keyword.arg != "device" for keyword in node.keywords)
+        or not _cuda_is_default(file.source.data, file.project)
+        or _is_moved(node, file)
+    ):
         return
     yield file.report(
         node,
