@@ -145,6 +145,7 @@ class Reaches:
         self._imports: dict[int, _Imports] = {}
         self._looked_at = 0
         """The files whose imports were looked at."""
+        self._reached: dict[int, int] = {}
         self._leading = 0
         """Those of them that have indented imports which lead to files of the project."""
         self._ways: dict[tuple[str, int], _Way | None] = {}
@@ -238,7 +239,10 @@ class Reaches:
 
     def _leads_on(self, targets: int, wanted: int) -> bool:
         """Whether one of some files leads to something wanted."""
-        return targets != 0 and any(self._graph.of(target) & wanted for target in bits_of(targets))
+        reached = self._reached.get(targets)
+        if reached is None:
+            reached = self._reached[targets] = self._graph.of_all(bits_of(targets))
+        return reached & wanted != 0
 
     def _way(self, indented: _Indented) -> _Way | None:
         """What has to be for an import to run; None where it is in a text, or for types alone."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 _IMPORT: Final = re.compile(
-    rb"\n[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#]*)"
+    rb"[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#]*)"
     rb"|import[ \t]+(?P<plain>[\w., \t]+))"
 )
 CHOOSING: Final = re.compile(
@@ -25,7 +25,10 @@ _NAMED_MODULE: Final = re.compile(
     rb"\b(?:import_module|__import__|import_string|locate|run_module)\(\s*(?P<quote>[\"'])(?P<name>[A-Za-z_][\w.]*)(?P=quote)"
 )
 """An import by a function whose module is written there."""
-_CHOOSING_WORDS: Final = (b"import_", b"__import__(", b"locat", b"run_")
+_CHOOSING_WORDS: Final = (
+    *(b"import_module(", b"__import__(", b"spec_from_file_location(", b"import_string("),
+    *(b"locate(", b"run_path(", b"run_module("),
+)
 _RUNNING_WORDS: Final = (b"exec(", b"run_path(", b"spec_from_file_location(")
 """What runs a file that is named by its path."""
 _NAMED_FILE: Final = re.compile(rb"[\"'](?:\./)?(?P<path>[A-Za-z_][\w/]*)\.py[\"']")
@@ -98,10 +101,16 @@ def _statement_at(at: int, raw: bytes, absolute: str = "", relative: str = "") -
 
 
 def _statements(raw: bytes) -> Iterator[Statement]:
-    line, counted = 0, 0
-    raw = b"\n" + raw
-    for match in _IMPORT.finditer(raw):
-        start = match.start() + 1
+    line, counted, end = 1, 0, -1
+    at = raw.find(b"import")
+    while at >= 0:
+        start = raw.rfind(b"\n", 0, at) + 1
+        # What stands behind a statement on its last line is no other one.
+        match = _IMPORT.match(raw, start) if start > end else None
+        at = raw.find(b"import", match.end() if match is not None else at + 1)
+        if match is None:
+            continue
+        end = match.end()
         line += raw.count(b"\n", counted, start)
         counted = start
         is_indented = raw[start] in b" \t"

@@ -11,6 +11,7 @@ from npuify.engine.ledger.syntax import Syntax
 from npuify.engine.parsing import parse_file
 from npuify.rules.context import PythonFile
 from npuify.source.parser_warnings import without_warnings
+from npuify.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,8 +44,8 @@ def clear_python(
     with without_warnings():
         try:
             if file is None or not file.source.tree.body:
-                # Of a file without a word of the rules nothing was parsed.
-                file = PythonFile(parse_file(relative, text, run), run)
+                # Of a file without a word of the rules nothing was parsed; what holds the places is when asked for.
+                file = PythonFile(parse_file(relative, text, run, words_of()), run)
         except SyntaxError:
             return [answer or Unknown() for answer in told]
         syntax = Syntax(file, rest, api)

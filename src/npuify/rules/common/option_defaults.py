@@ -46,6 +46,12 @@ def defaults_of(name: str, project: ProjectIndex, reader: str = "") -> list[Know
         project: the project's files.
         reader: the file that reads it. What it declares itself is meant, not what other programs do.
     """
+    if reader not in project.files_declaring(name.encode()):
+        reader = ""
+    return project.once(("defaults", name, reader), lambda view: _defaults_of(name, view, reader))
+
+
+def _defaults_of(name: str, project: ProjectIndex, reader: str) -> list[Known | None]:
     declaring = {*project.files_declaring(name.encode())}
     if reader in declaring and (own := _declared_in(reader, project)) is not None and own.defaults.get(name):
         declaring = {reader}
