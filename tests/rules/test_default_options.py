@@ -222,6 +222,7 @@ METHOD = "class Used{bases}:\n    def used(self, x):\n        return torch.cuda.
         (FUNCTION + "if args.amp:\n    used(1)\n", "--amp"),
         (FUNCTION + "def caller(x):\n    used(x)\nif args.amp:\n    caller(1)\n", "--amp"),
         (FUNCTION + "step = used if args.amp else print\n", "--amp"),
+        (FUNCTION + "if args.amp:\n    used(1)\ndestroy_global_vars()\n", "--amp"),
         (METHOD.format(bases="") + "if args.amp:\n    Used().used(1)\n", "--amp"),
         (METHOD.format(bases="(torch.nn.Module)") + "if args.amp:\n    Used().used(1)\n", "--amp"),
         (METHOD.format(bases="") + "made = Used()\nif args.amp:\n    made.used(1)\n", "--amp"),

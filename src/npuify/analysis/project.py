@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache, partial
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MAX_HOPS = 16
+_MOST_KEPT = 1_000_000
+"""Bytes of text of the files that are kept parsed; their trees take up to fifty times as much."""
+_AT_LEAST = 4_000
+"""Bytes that a file counts as, however short it is."""
 EVERY_FILE = "*"
 """Stands for all of a project's modules among the files that something depends on."""
 _TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
@@ -89,7 +93,8 @@ class ProjectIndex:
         self.dependencies: set[str] = set()
         """Files that what this view said depends on; ``EVERY_FILE`` where what they all hold counts."""
         self._own_cuda: list[tuple[OwnCuda, ...]] = []
-        self._load = lru_cache(maxsize=48)(partial(_load, root, self._own_set))
+        self._loaded: OrderedDict[str, PythonSource | None] = OrderedDict()
+        self._loaded_size = [0]
         self._suffixes: dict[str, str] = {}
         self._text = TextIndex(root, files)
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
@@ -141,7 +146,8 @@ class ProjectIndex:
 
     def forget(self) -> None:
         """Let go of the files that were parsed; they refer to this index and would wait for the collector with it."""
-        self._load.cache_clear()
+        self._loaded.clear()
+        self._loaded_size[0] = 0
         self._own_cuda.clear()
         self._text.forget()
         self._reexports.clear()
@@ -198,6 +204,18 @@ class ProjectIndex:
         """Another file of the project, parsed; None where it cannot be."""
         self.dependencies.add(relative)
         return self._load(relative)
+
+    def _load(self, relative: str) -> PythonSource | None:
+        """As :meth:`load`, for what is kept without its tree. The files that were asked for last are kept parsed."""
+        kept, size = self._loaded, self._loaded_size
+        if relative in kept:
+            kept.move_to_end(relative)
+            return kept[relative]
+        source = kept[relative] = _load(self.root, self._own_set, relative)
+        size[0] += _size(source)
+        while size[0] > _MOST_KEPT and len(kept) > 1:
+            size[0] -= _size(kept.popitem(last=False)[1])
+        return source
 
     def binding(self, qualified: str) -> tuple[PythonSource, list[Binding]] | None:
         """Where the project binds ``package.module.name`` at module level."""
@@ -338,6 +356,10 @@ class ProjectIndex:
             for own in self.own_cuda
             if name in (own.methods if called else own.attributes) and (tests_count or not own.is_test)
         ]
+
+
+def _size(source: PythonSource | None) -> int:
+    return max(len(source.data), _AT_LEAST) if source is not None else _AT_LEAST
 
 
 def _load(root: Path, own_cuda_files: frozenset[str], relative: str) -> PythonSource | None:
