@@ -8,6 +8,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from npuify.simulator.launch import environment
 from npuify.simulator.settings import Settings
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 
 # Two workers share few cores, and what they compute is small: threads of PyTorch's would only wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Nothing passes or fails by the clock: on a busy machine drawing examples takes long.
+settings.register_profile("npuify", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("npuify")
 
 _PATH = {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))}
 

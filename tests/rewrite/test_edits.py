@@ -10,7 +10,7 @@ from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rewrite.edits import EditError, OffsetMap, apply_edits, apply_findings, wanted
 
 PLACE = Position(1, 1)
-settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=150)
+settings.register_profile("fixed", settings.get_profile("npuify"), derandomize=True, max_examples=150)
 settings.load_profile("fixed")
 
 TEXTS = st.text(alphabet="ab\n\r\té训🚀", max_size=30).map(lambda text: text.encode())
