@@ -34,6 +34,21 @@ def test_the_npu_is_opened_before_the_project_s_own_functions(tmp_path: Path) ->
     assert output(steps, root=tmp_path, name="steps.py", tensorflow="2", unsafe=True) == steps
 
 
+def test_no_npu_is_opened_for_tensorflow_where_the_model_is_pytorch_s(tmp_path: Path) -> None:
+    library = (
+        "import torch\n"
+        + TF
+        + "def train(model):\n    model.cuda()\n    tf.io.gfile.makedirs('x')\n    model.train()\n"
+    )
+    library = "import evaluation\n" + library
+    (tmp_path / "run_lib.py").write_text(library)
+    (tmp_path / "evaluation.py").write_text(TF + "def scores(net, x, y):\n    return net.fit(x, y)\n")
+    text = "import run_lib\n" + TF + "if __name__ == '__main__':\n    tf.io.gfile.makedirs('x')\n    run_lib.train(m)\n"
+    (tmp_path / "main.py").write_text(text)
+    assert "npu_device" not in output(text, root=tmp_path, name="main.py", tensorflow="2", unsafe=True)
+    assert 'tf.config.set_visible_devices([], "GPU")' in output(library, root=tmp_path, name="run_lib.py", unsafe=True)
+
+
 @pytest.mark.parametrize(
     ("text", "name", "line"),
     [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.text_file import listed
+from npuify.source.shell import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -144,7 +145,8 @@ def report_image(
     file.report(
         SERVING,
         place,
-        phrase("the image {image} is built for CUDA", image=image) + ("" if choice.fits else f"; {choice.reason}"),
+        phrase("the image {image} is built for CUDA", image=image.replace(UNKNOWN, "…"))
+        + ("" if choice.fits else f"; {choice.reason}"),
         edits=edits,
         evidence=row.evidence,
         subject=SERVER,

@@ -145,17 +145,24 @@ def _computes(tree: ast.Module, file: PythonFile) -> bool:
     return _PREPARES.search(file.source.relative) is None and _imports_a_model(file)
 
 
+_IMPORTS_TORCH = re.compile(rb"(?:^|[\r\n])[ \t]*(?:import|from)[ \t]+torch\b")
+_TORCH_MODEL = re.compile(rb"\btorch\.nn\b|\bnn\.Module\b|\btorch\.optim\b|\.backward\(|\.cuda\(|\btorch\.device\b")
+
+
 class _Module(NamedTuple):
     """What a module of the project shows by its text."""
 
     trains: bool
     """Whether it trains or runs a model."""
+    on_torch: bool
+    """Whether it has a model of PyTorch's: TensorFlow beside it prepares data, and belongs on the CPU."""
     imports: tuple[str, ...]
     """The project's files that it imports."""
 
 
 def _imports_a_model(file: PythonFile) -> bool:
-    """Whether one of the project's modules that a program imports trains or runs a model."""
+    """Whether one of the project's modules that a program imports trains or runs a model, and none has one of torch."""
+    found = False
     project, relative = file.project, file.source.relative
     waiting, seen = [*_imported(file.source.data, relative, project)], {relative}
     while waiting and len(seen) < _MOST:
@@ -165,10 +172,11 @@ def _imports_a_model(file: PythonFile) -> bool:
         seen.add(relative)
         project.dependencies.add(relative)
         module = _module(relative, project)
-        if module.trains:
-            return True
+        if module.on_torch:
+            return False
+        found = found or module.trains
         waiting += module.imports
-    return False
+    return found
 
 
 def _module(relative: str, project: ProjectIndex) -> _Module:
@@ -180,7 +188,8 @@ def _module(relative: str, project: ProjectIndex) -> _Module:
         except OSError:
             raw = b""
         trains_model = (b"tensorflow" in raw or b"keras" in raw) and _TRAINS.search(raw) is not None
-        project.remembered[key] = _Module(trains_model, _imported(raw, relative, project))
+        on_torch = _TORCH_MODEL.search(raw) is not None and _IMPORTS_TORCH.search(raw) is not None
+        project.remembered[key] = _Module(trains_model, on_torch, _imported(raw, relative, project))
     known: _Module = project.remembered[key]
     return known
 
