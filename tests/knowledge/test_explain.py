@@ -33,11 +33,27 @@ def test_packages_and_messages(what: str, kind: str, said: str) -> None:
         ("torch.cuda.memory_sumary", "torch.cuda.memory_summary"),
         ("NCCL_DEBG", "NCCL_DEBUG"),
         ("flash_atn", "flash_attn"),
+        ("memory_sumary", "torch_npu.npu.memory_summary"),
+        ("stress_detect", "torch_npu.npu.stress_detect"),
+        ("npu_fusion_atention", "torch_npu.npu_fusion_attention"),
     ],
 )
 def test_a_typing_error_is_answered_with_the_name_that_was_meant(what: str, meant: str) -> None:
     with pytest.raises(NpuifyError, match=f"did you mean {meant}"):
         npuify.explain(what)
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "said"),
+    [
+        ("queue.Empty", "exception", "process or thread at its other end"),
+        ("No module named 'apex.optimizers'", "package", "apex"),
+        ("flash-attn", "package", "CUDA kernels only"),
+    ],
+)
+def test_exceptions_and_messages_about_packages(what: str, kind: str, said: str) -> None:
+    found = npuify.explain(what)
+    assert found.kind == kind and said in "\n".join(found.text)
 
 
 @pytest.mark.parametrize("what", ["zzzzqq", "error", "failed"])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from difflib import get_close_matches
 
 from npuify.knowledge.explain_packages import explain_package, package_names
-from npuify.knowledge.failures import explain_failure, explain_message
+from npuify.knowledge.failures import explain_exception, explain_failure, explain_message
 from npuify.knowledge.frameworks.explain import explain_framework
 from npuify.knowledge.functions import functions, lack_of
 from npuify.knowledge.hand_written import environment, meanings
@@ -30,7 +31,7 @@ def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | No
     Raises:
         NpuifyError: there is no such release.
     """
-    found = _variable(what) or explain_framework(what) or explain_failure(what) or explain_package(what)
+    found = _variable(what) or explain_framework(what) or explain_package(what) or explain_failure(what)
     if found is not None:
         return found
     wanted = choose_release(torch_npu, None).torch_npu if torch_npu else None
@@ -42,8 +43,20 @@ def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | No
         or _removed(what, versions)
         or _function(what, versions)
         or explain_tensorflow(what)
+        or _missing_package(what)
         or explain_message(what)
+        or explain_exception(what)
     )
+
+
+_MISSING = re.compile(r"No module named '?([\w.]+)")
+
+
+def _missing_package(what: str) -> Explanation | None:
+    """What is known of the package that a message says is missing."""
+    found = _MISSING.search(what)
+    parts = found[1].split(".") if found is not None else []
+    return next(filter(None, (explain_package(".".join(parts[:n])) for n in range(len(parts), 0, -1))), None)
 
 
 def _variable(what: str) -> Explanation | None:
@@ -62,19 +75,33 @@ def similar_names(what: str) -> tuple[str, ...]:
     """Names that are written nearly like ``what``, the nearest first: for typing errors. Few or none."""
     known = dict.fromkeys(environment())
     newest = next((info.torch_npu for info in releases() if info.has_table), None)
-    if newest is not None and "." in what:
-        content = load(newest).content
-        for names in (content.cuda, content.npu):
-            known.update(
-                dict.fromkeys(
-                    f"{module}.{name}"
-                    for module, members in names.items()
-                    for name in members
-                    if not name.startswith("_")
-                )
-            )
     known.update(dict.fromkeys(package_names()))
-    return tuple(get_close_matches(what, known, n=3, cutoff=0.82))
+    if newest is None:
+        return tuple(get_close_matches(what, known, n=_OFFERED, cutoff=_ALIKE))
+    content = load(newest).content
+    whole = dict.fromkeys(
+        f"{module}.{name}"
+        for names in (content.npu, content.cuda)
+        for module, members in names.items()
+        for name in members
+        if not name.startswith("_")
+    )
+    whole.update(dict.fromkeys(f"torch_npu.{name}" for name in content.custom_operators if not name.startswith("_")))
+    if "." in what:
+        return tuple(get_close_matches(what, {**known, **whole}, n=_OFFERED, cutoff=_ALIKE))
+    # A name without its module: the names that end in it, or in one that is written nearly so.
+    ends: dict[str, list[str]] = {}
+    for name in whole:
+        ends.setdefault(name.rpartition(".")[2], []).append(name)
+    near = get_close_matches(what, {**known, **dict.fromkeys(ends)}, n=_OFFERED, cutoff=_ALIKE)
+    shown = dict.fromkeys(
+        name for one in near for name in ((one,) if one in known else sorted(ends[one], key=lambda x: x.count("."))[:2])
+    )
+    return tuple(shown)[:_OFFERED]
+
+
+_OFFERED = 3
+_ALIKE = 0.82
 
 
 _SERVED = {

@@ -263,6 +263,16 @@ def explain_message(what: str) -> Explanation | None:
     return Explanation(what, "message", tuple(lines), (), best.source, best.evidence)
 
 
+def explain_exception(what: str) -> Explanation | None:
+    """What ``npuify explain`` says of an exception by its kind: ``queue.Empty``; None where nothing is known of it."""
+    fact = exception_fact(what)
+    if fact is None:
+        return None
+    cause = causes()[fact.cause]
+    lines = _told(msgspec.structs.replace(cause, why=fact.why or cause.why, fix=fact.fix or cause.fix))
+    return Explanation(what, "exception", tuple(lines), (), fact.source, fact.evidence)
+
+
 _LEAST = 6
 """Characters from which a part of a message says something."""
 _MANY = 3
