@@ -128,6 +128,12 @@ def test_a_traceback_that_rich_draws_has_its_place() -> None:
     assert found.frame is not None and (found.frame.file, found.frame.line) == ("/home/user/train.py", 40)
 
 
+def test_a_traceback_of_a_notebook_has_its_place() -> None:
+    log = "File /home/user/train.py:40, in main()\n     39 try:\n---> 40     run()\n\nKeyError: 'labels'\n"
+    found = diagnosed(log)
+    assert found.frame is not None and (found.frame.file, found.frame.line) == ("/home/user/train.py", 40)
+
+
 def test_the_package_that_raised_is_named() -> None:
     log = HEAD + '  File "/e/lib/python3.10/site-packages/einops/einops.py", line 5, in f\n    raise\n'
     found = diagnosed(log + "einops.Unhappy: no such axis\n")

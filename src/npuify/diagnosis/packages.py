@@ -43,6 +43,7 @@ _LIBRARY: Final = re.compile(r"/(?:site|dist)-packages/(\w+?)(?=_\d+_cuda|_cuda|
 _FOR_GPUS: Final = {"none", "fork", "replacement"}
 _EXTENSION: Final = re.compile(
     r"No module named '?(?P<module>(?:[\w.]*_cuda(?:_\w+)?|cuda_\w+|_?MultiScaleDeformableAttention|[A-Z]\w+_ext"
+    r"|(?:\w+\.)+gpu_\w+"
     r"|(?!mmcv|torch|triton|vllm)\w+(?:\.\w+)*\._C))'?$"
     r"|(?P<library>[\w.-]*cuda[\w.-]*\.so)[\w.]*: (?:undefined symbol|cannot open)"
     r"|undefined symbol: \w*(?P<symbol>4cuda|cuda[A-Z]\w+|cublas\w+|cudnn\w+|nccl[A-Z]\w+)"

@@ -215,6 +215,7 @@ STEMS: Final = (
     b"initialization f",
     b"mindie server",
     b"requeued",
+    b"File /",
     RICH,
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;

@@ -21,6 +21,8 @@ SHOWN: Final = 600
 _FRAME: Final = re.compile(
     r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*(?:\[repeated.*)?$'
 )
+_NOTEBOOK_FRAME: Final = re.compile(r"^File (?P<file>/\S+\.py):(?P<line>\d+), in (?P<function>[\w.<>]+)")
+"""A frame as IPython writes it in notebooks."""
 _RICH_FRAME: Final = re.compile(r"^[│|]\s+(?P<file>/\S+\.py):(?P<line>\d+) in (?P<function>[\w.<>]+)")
 """A frame as the library rich draws it."""
 _EXCEPTION: Final = re.compile(
@@ -45,7 +47,7 @@ _BETWEEN: Final = ("", "│", "╰", "~", "^")
 
 def frame_in(message: str) -> Frame | None:
     """The frame that a line tells of; None for other lines."""
-    found = _FRAME.match(message) or _RICH_FRAME.match(message)
+    found = _FRAME.match(message) or _RICH_FRAME.match(message) or _NOTEBOOK_FRAME.match(message)
     return Frame(found["file"], int(found["line"]), found["function"] or "") if found is not None else None
 
 
