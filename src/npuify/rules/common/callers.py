@@ -85,7 +85,7 @@ def _switch_of(definition: Definition, file: PythonFile, depth: int, only_with: 
         return ""
     for other in others:
         more = file.project.once(
-            ("switches of uses", other, definition.name, depth),
+            ("switches-of-uses", other, definition.name, depth),
             partial(_switches_in, other, definition.name, file.run, depth, only_with),
         )
         if more is None:
