@@ -191,7 +191,7 @@ def _analysed(
         return {}
     worker = prepared.worker()
     analysed = processes.map(
-        partial(_analyse, worker, stamp_now),
+        partial(_analyse, worker, stamp_now if prepared.cache.is_enabled else None),
         candidates,
         files_per_process=FILES_PER_PROCESS,
         on_crash=_crashed,
@@ -201,9 +201,12 @@ def _analysed(
     return {one.relative: answer for one, answer in zip(candidates, analysed, strict=True)}
 
 
-def _analyse(worker: Worker, stamp_now: _Stamps, candidate: Candidate) -> _Analysed:
+def _analyse(worker: Worker, stamp_now: _Stamps | None, candidate: Candidate) -> _Analysed:
+    """What is found in a file; without ``stamp_now`` nothing is kept, and what it depends on does not matter."""
     findings, errors, files, ledger = worker.analyse_file(candidate)
-    others = [(relative, stamp_now(relative) or (0, 0)) for relative in sorted(files - {candidate.relative})]
+    others: list[tuple[str, Stamp]] = []
+    if stamp_now is not None:
+        others += ((relative, stamp_now(relative) or (0, 0)) for relative in sorted(files - {candidate.relative}))
     return _Analysed(CachedResult(findings, errors, others, ledger))
 
 
