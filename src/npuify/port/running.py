@@ -59,6 +59,7 @@ def run(
         NpuifyError: the command that was named cannot be run.
     """
     from npuify.process.python import python_for
+    from npuify.verify.steps import tensorflow
     from npuify.verify.steps.machine import devices_of
     from npuify.verify.steps.plan import make_plan
 
@@ -76,12 +77,15 @@ def run(
         return Outcome(decisions.which_program(error, points, commands))
     begins("run")
     try:
-        devices = devices_of(python_for(wishes.python))
+        if tensorflow.is_asked_for(source, wishes.entry):
+            devices, _ = tensorflow.chosen(wishes.python, wishes.target, None)
+        else:
+            devices = devices_of(python_for(wishes.python))
     except NpuifyError as error:
         told(_not_run("run", error, commands))
         told(Stage("compare", State.NOT_RUN, phrase("Nothing was run that could be compared.")))
         return Outcome(None)
-    if devices.npu and wishes.target != "simulated":
+    if (devices.npu or devices.adapter) and wishes.target != "simulated":
         stage, decision = _doctor(destination, devices, commands, begins)
         told(stage)
         if decision is not None:
@@ -94,7 +98,8 @@ def run(
         return Outcome(None)
     files = _written(destination, report)
     ran = _ran(report, files)
-    compared = _compared(next(one for one in report.steps if one.name == "compare"))
+    compares = "loss" if report.devices.tensorflow else "compare"
+    compared = _compared(next(one for one in report.steps if one.name == compares))
     told(ran)
     told(compared)
     entry = wishes.entry or report.entry
@@ -160,7 +165,9 @@ def _written(destination: Path, report: AcceptanceReport) -> tuple[str, ...]:
 
 
 def _ran(report: AcceptanceReport, files: tuple[str, ...]) -> Stage:
-    steps = [one for one in report.steps if one.name in ("forward", "backward")]
+    # Of TensorFlow's modules nothing is seen: that the program runs to its end has to do.
+    names = ("iterations",) if report.devices.tensorflow else ("forward", "backward")
+    steps = [one for one in report.steps if one.name in names]
     worst = next((one for status in (Status.FAILED, Status.NOT_RUN) for one in steps if one.status is status), steps[0])
     # A program that only infers has no backward pass, and has run all the same.
     state = _STATES[steps[0].status] if worst.status is not Status.FAILED else State.FAILED

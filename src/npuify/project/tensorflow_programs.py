@@ -6,12 +6,16 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
+from npuify.model import NpuifyError
 from npuify.project.import_graph import imports_of
+from npuify.project.known_frameworks import FRAMEWORKS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _TENSORFLOW: Final = frozenset(("tensorflow", "npu_bridge", "npu_device", "tensorflow_core"))
+_BESIDE: Final = frozenset(("tensorflow", "keras", "horovod"))
 _TORCH: Final = frozenset(("torch", "torch_npu"))
 AVERAGES: Final = re.compile(
     rb"\b(?:npu_distributed_optimizer_wrapper|NPUDistributedOptimizer|NPUOptimizer|KerasDistributeOptimizer|npu_tf_optimizer"
@@ -32,6 +36,28 @@ def is_for_tensorflow(arguments: Sequence[str], module: bool = False) -> bool:
         return False
     found = {name.partition(".")[0] for _, _, names in program_files(first) for name in names}
     return bool(found & _TENSORFLOW) and not found & _TORCH
+
+
+def refuse_tensorflow(arguments: Sequence[str], module: bool, command: str, instead: str) -> None:
+    """Stop a command that is for PyTorch before it starts a program that is for TensorFlow.
+
+    Args:
+        arguments: the program and its arguments.
+        command: the command, as a user calls it.
+        instead: what to do.
+
+    Raises:
+        NpuifyError: the program is one for TensorFlow.
+    """
+    first = _file(arguments, module)
+    if first is None:
+        return
+    found = {name.partition(".")[0] for _, _, names in program_files(first) for name in names}
+    # Others may bring torch along, such as transformers.
+    if found & _TENSORFLOW and not found & (FRAMEWORKS.keys() - _BESIDE):
+        raise NpuifyError(
+            phrase("{command} is for PyTorch, and this program is for TensorFlow", command=command), advice=instead
+        )
 
 
 def program_files(first: Path) -> Iterator[tuple[Path, bytes, set[str]]]:

@@ -12,6 +12,7 @@ from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 from npuify.process.command import become, command
 from npuify.process.python import answers, python_for
+from npuify.project.tensorflow_programs import refuse_tensorflow
 from npuify.run.launch_paths import environment
 from npuify.run.patches import names
 from npuify.run.settings import DEVICES, PREFIX, Settings
@@ -94,6 +95,9 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
     Raises:
         NpuifyError: there is nothing to run, or its Python lacks what it needs.
     """
+    refuse_tensorflow(
+        arguments, module, "npuify run", phrase("migrate it with npuify migrate; npuify simulate tries it without NPUs")
+    )
     interpreter = python_for(python)
     what = command(arguments, interpreter, module)
     environ, text = prepare(settings, interpreter)

@@ -14,6 +14,7 @@ from npuify.knowledge import load
 from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 from npuify.process.python import python_for
+from npuify.project.tensorflow_programs import refuse_tensorflow
 from npuify.simulator import launch as simulated
 from npuify.simulator import tables
 from npuify.simulator.settings import PREFIX, Settings
@@ -67,6 +68,9 @@ def trace(
         script, arguments, module, world = unlaunched(arguments)
     if not module and not Path(script).is_file():
         raise NpuifyError(phrase("no such file: {script}", script=script))
+    refuse_tensorflow(
+        [script, *arguments], module, "npuify trace", phrase("npuify scan tells what is known of its operators")
+    )
     interpreter = python_for(python)
     settings = Settings(torch_npu=torch_npu, policy="off", soc=soc or Settings.soc)
     environ = simulated.environment(settings, dict(os.environ))

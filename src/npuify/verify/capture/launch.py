@@ -22,6 +22,7 @@ from npuify.model import NpuifyError
 from npuify.process.command import command as resolved
 from npuify.process.environment import let_begin, spare_amx
 from npuify.process.python import python_for
+from npuify.project.tensorflow_programs import refuse_tensorflow
 from npuify.simulator import launch as simulator
 from npuify.simulator.settings import PREFIX
 from npuify.simulator.settings import Settings as Simulated
@@ -81,6 +82,12 @@ def capture(
         NpuifyError: wrong use, or the program did nothing that can be captured.
     """
     _check_folder(folder, force)
+    refuse_tensorflow(
+        arguments,
+        module,
+        "npuify verify capture",
+        phrase("npuify verify steps compares the losses of both programs, npuify verify loss those of logs"),
+    )
     interpreter = python_for(python)
     command = resolved(arguments, interpreter, module)
     partial = folder.with_name(f"{folder.name}.part-{os.getpid()}")
