@@ -26,6 +26,7 @@ AREAS = (
     "collectives",
     "variables",
     "operators",
+    "programs",
 )
 """In the order in which they are asked: what is cheap, and what all else needs, comes first."""
 

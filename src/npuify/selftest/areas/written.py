@@ -43,12 +43,18 @@ def written(table: ReleaseTable) -> Iterator[Form]:
         if not rule.example_file.endswith(".py") or rule.place_on_npu:
             continue
         for style in STYLES[1:]:
-            made = _in_style(before, rule.example_file, style, table, unsafe=rule.safety is Safety.REVIEW)
+            made = in_style(before, rule.example_file, style, table, unsafe=rule.safety is Safety.REVIEW)
             if made != before and style != own:
                 yield Form(f"{code}/{style}", before, made, rule.example_file, others)
 
 
-def _in_style(before: str, name: str, style: str, table: ReleaseTable, *, unsafe: bool) -> str:
+def in_style(before: str, name: str, style: str, table: ReleaseTable, *, unsafe: bool) -> str:
+    """What becomes of a program that is a project by itself.
+
+    Args:
+        before: its text; name: of its file.
+        unsafe: also apply the edits that need a look.
+    """
     raw = before.encode()
     survey = Survey(entry_points=(EntryPoint(name, (Mention("main guard", name, 1),)),))
     plan = plan_of(Options(style=style), {name: raw}, survey, TorchRequirement(">=2.1", "requirements.txt", 1))
