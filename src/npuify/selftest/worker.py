@@ -58,9 +58,11 @@ class Worker:
         try:
             said = self._read(_TO_START)
         except WorkerGone:
+            error = self._last_line()
             self.close()
             raise NpuifyError(
-                phrase("{python} ends while it imports torch_npu", python=python), advice=phrase("run npuify doctor")
+                phrase("{python} cannot import torch_npu: {error}", python=python, error=error),
+                advice=phrase("run npuify doctor, or name another Python with --python"),
             ) from None
         if "cannot" in said:
             self.close()
@@ -98,6 +100,12 @@ class Worker:
             self._rest += piece
         line, _, self._rest = self._rest.partition(b"\n")
         return dict(json.loads(line))
+
+    def _last_line(self) -> str:
+        """The last of what it wrote to its error stream, or how it ended."""
+        self._errors.seek(0)
+        lines = self._errors.read()[-4000:].decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else phrase("the process ended")
 
     def close(self) -> None:
         """End it, with all that it started."""
