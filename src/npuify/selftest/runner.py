@@ -65,6 +65,7 @@ class Runner:
         self._python, self._machine, self._jobs = python, machine, jobs
         self._idle: dict[tuple[tuple[str, str], ...], list[Worker]] = defaultdict(list)
         self._idle[()].append(first)
+        self._all = [first]
         self._told = told
         self._lock = threading.Lock()
         self._failed: BaseException | None = None
@@ -82,9 +83,8 @@ class Runner:
                 while thread.is_alive():
                     thread.join(0.2)
         finally:
-            for workers in self._idle.values():
-                for worker in workers:
-                    worker.close()
+            for worker in self._all:  # also those that still ask, where the run was interrupted
+                worker.close()
         if self._failed is not None:
             raise self._failed
 
@@ -114,7 +114,10 @@ class Runner:
             idle = self._idle[tuple(sorted(environment.items()))]
             if idle:
                 return idle.pop()
-        return Worker(self._python, environment)
+        made = Worker(self._python, environment)
+        with self._lock:
+            self._all.append(made)
+        return made
 
     def _ask(self, batch: list[Check]) -> None:
         while batch:
