@@ -8,6 +8,7 @@ is begun, then ``{"id"}`` with ``seen``, ``raised``, ``cannot`` or, where its pr
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import faulthandler
 import importlib
 import json
@@ -136,6 +137,7 @@ def _kill_group(child: int) -> None:
 def _child(batch: list[Question], write: int, said: int, folder: str) -> None:
     try:
         os.setsid()
+        _end_with_parent()
         os.dup2(said, 1)
         os.dup2(said, 2)
         faulthandler.enable()
@@ -149,6 +151,12 @@ def _child(batch: list[Question], write: int, said: int, folder: str) -> None:
                 _say(out, {"id": question["id"], **ask(question)})
     finally:
         os._exit(0)
+
+
+def _end_with_parent() -> None:
+    """Not to hold the device when the run is interrupted in the middle of a question; Linux only."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def ask(question: Question) -> dict[str, Any]:
