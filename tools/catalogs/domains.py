@@ -37,6 +37,8 @@ _NO_TEXTS = (
     "selftest/areas/form_rows.py",
     "language",
 )
+_SCRIPTS = ("launch/templates", "scripts/templates")
+"""Folders of scripts whose comments are texts."""
 _OF_TABLES = {
     "causes": "failures",
     "errors": "failures",
@@ -53,6 +55,8 @@ _OF_TABLES = {
 def domain_of(path: Path) -> str:
     """The name of the catalog for the texts of a file; empty where it has none."""
     relative = path.relative_to(PACKAGE).as_posix()
+    if path.suffix == ".sh":
+        return relative.partition("/")[0] if relative.startswith(_SCRIPTS) else ""
     if relative.startswith(_NO_TEXTS) or relative.startswith(STILL_ENGLISH.rooms):
         return ""
     parts = relative.split("/")
@@ -68,5 +72,5 @@ def domain_of(path: Path) -> str:
 
 def files_with_texts() -> list[Path]:
     """All files that have texts, in order."""
-    found = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml")]
+    found = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml"), *PACKAGE.rglob("*.sh")]
     return sorted(path for path in found if domain_of(path))

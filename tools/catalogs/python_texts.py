@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"[A-Za-z][a-z]+")
 _CODE = re.compile(
-    r"^\s*(import|from|with|if|for|return|def|class|try|export|SELECT) |[{}<>]| == | = |\w\(\w*\)?$|\\n|^#|^[^ ]+$"
+    r"^\s*(import|from|with|if|for|return|def|class|try|export|SELECT) (?!(?:[a-z]\S* ){7})|[{}<>]| == | = "
+    r"|\w\(\w*\)?$|\\n|^#|^[^ ]+$"
     r"|\(\?|\\[bswd.(]|--\w"
 )
 """What tells that a string is code, a pattern or a command line."""
@@ -140,21 +141,32 @@ def _is_aside(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 def _documented(tree: ast.Module) -> Iterator[Text]:
     """The paragraphs of docstrings that people are shown: those of rules and of commands."""
     imported = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
+    rules = {
+        argument.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _called(node) == "Rule"
+        for argument in node.args
+        if isinstance(argument, ast.Name)
+    }
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef) and _is_shown(node, imported) and not node.name.startswith("_"):
+        if isinstance(node, ast.FunctionDef) and (node.name in rules or _is_shown(node, imported)):
             for paragraph in paragraphs(ast.get_docstring(node) or ""):
                 yield Text(paragraph, "", node.lineno)
 
 
 def _is_shown(node: ast.FunctionDef, imported: set[str]) -> bool:
-    called = [one.func for one in node.decorator_list if isinstance(one, ast.Call)]
-    if any(getattr(one, "id", "") == "rule" for one in called):
-        return True
-    return "npuify.cli.guard" in imported and node.returns is not None and ast.unparse(node.returns) == "int"
+    for one in node.decorator_list:
+        if isinstance(one, ast.Call) and one.args and isinstance(one.args[0], ast.Constant):
+            if re.fullmatch(r"NPU\d+", str(one.args[0].value)):
+                return True
+    if node.name.startswith("_"):
+        return False
+    of_command = imported & {"npuify.cli.guard", "npuify.cli.options"}
+    return bool(of_command) and node.returns is not None and ast.unparse(node.returns) == "int"
 
 
 def paragraphs(documentation: str) -> Iterator[str]:
     """The paragraphs of a docstring, each in one line, without those of code and what announces them."""
     for paragraph in inspect.cleandoc(documentation).split("\n\n"):
-        if not paragraph.startswith(" ") and not re.fullmatch(r"\w+::", paragraph.strip()) and paragraph.strip():
+        if not paragraph.startswith(" ") and not re.fullmatch(r"[\w. ]+::", paragraph.strip()) and paragraph.strip():
             yield " ".join(paragraph.split())

@@ -15,8 +15,9 @@ FIELDS = {
     "threshold", "equivalent", "what", "how", "changes", "stays", "refused", "set", "summary",
 }  # fmt: skip
 """Keys of rows that hold a text, or a list of them."""
+ALSO_IN = {("environment.toml", "values")}
+"""Keys that hold a text in this table only."""
 NOT_IN = {
-    ("stacks.toml", "set"),
     ("forms.toml", "gpu"),
     ("kernels.toml", "equivalent"),
 }
@@ -34,5 +35,9 @@ def _texts(value: Any, key: str, file: str) -> Iterator[str]:
     elif isinstance(value, list):
         for part in value:
             yield from _texts(part, key, file)
-    elif isinstance(value, str) and key in FIELDS and (file, key) not in NOT_IN and " " in value.strip():
+    elif isinstance(value, str) and _is_text(key, file) and " " in value.strip():
         yield value
+
+
+def _is_text(key: str, file: str) -> bool:
+    return (file, key) in ALSO_IN or (key in FIELDS and (file, key) not in NOT_IN)

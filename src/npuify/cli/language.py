@@ -215,7 +215,17 @@ def wrapped_lines(paragraph: str, width: int) -> list[str]:
 
 # --- errors of Typer's ---
 
+_COMPLETION: Final = (
+    mark("Install completion for the current shell."),
+    mark("Show completion for the current shell, to copy it or customize the installation."),
+)
+"""What Typer says of its own options."""
+
 _ERRORS: Final = (
+    (
+        r"No such option: (?P<name>\S+) \(Possible options: (?P<names>.*)\)",
+        mark("There is no option {name}; did you mean one of {names}?"),
+    ),
     (r"No such option: (?P<name>\S+)(?: Did you mean (?P<other>.+)\?)?", mark("There is no option {name}.")),
     (r"No such command (?P<name>'.*?')\..*", mark("There is no command {name}.")),
     (r"Missing command\.", mark("Name a command.")),

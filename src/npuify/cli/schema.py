@@ -8,7 +8,7 @@ import typer
 
 from npuify.cli.guard import NOTHING_LEFT
 from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
-from npuify.language import phrase
+from npuify.language import commas, phrase
 
 SCHEMAS = {
     "scan": "npuify.report:json_schema",
@@ -25,7 +25,7 @@ SCHEMAS = {
 }
 """What a schema can be asked for of, and the function that gives it. ``scan`` stands for ``migrate``, too."""
 
-_HELP = f"Whose: {', '.join(SCHEMAS)}; scan stands for migrate, too."
+_HELP = phrase("Whose: {commands}; scan stands for migrate, too.", commands=commas(SCHEMAS))
 
 
 def schema(

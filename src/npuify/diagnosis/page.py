@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify.html.escape import escaped
+from npuify.html.escape import escaped, prose
 from npuify.html.sheet import sheet
-from npuify.language import phrase
+from npuify.language import phrase, told
 
 from .model import Confidence
 from .text import LATE, SURE, size_of
@@ -43,64 +43,68 @@ def render_html(diagnosis: Diagnosis) -> str:
 
 def _parts(d: Diagnosis) -> Iterator[str]:
     if d.confidence is not Confidence.NOTHING:
-        yield f'<p class="dim">{escaped(d.cause or "unknown")}: {escaped(SURE[d.confidence])}</p>'
+        sure = phrase("{cause}: {sure}", cause=d.cause or phrase("unknown"), sure=SURE[d.confidence])
+        yield f'<p class="dim">{prose(sure)}</p>'
     if d.why:
-        yield f"<p>{escaped(d.why)}</p>"
+        yield f"<p>{prose(d.why)}</p>"
     if d.first is not None:
-        yield "<h2>What the log says</h2>"
+        yield f"<h2>{phrase('What the log says')}</h2>"
         yield _event(d.first)
-        yield from (f'<p class="dim">also: {escaped(one.name)}: {escaped(one.meaning)}</p>' for one in d.also[:6])
+        yield from (
+            f'<p class="dim">{prose(phrase("also: {name}: {meaning}", name=one.name, meaning=one.meaning))}</p>'
+            for one in d.also[:6]
+        )
     if d.exception or d.frame is not None or d.operator:
-        yield "<h2>Where</h2>"
+        yield f"<h2>{phrase('Where')}</h2>"
         rows = []
         if d.frame is not None:
-            function = f" in {d.frame.function}" if d.frame.function else ""
-            rows.append(("Own code", f"{d.frame.file}:{d.frame.line}{function}"))
-        rows += [("Exception", d.exception), ("Operator", d.operator)]
+            function = phrase(" in {name}", name=d.frame.function) if d.frame.function else ""
+            rows.append((phrase("Own code"), f"{d.frame.file}:{d.frame.line}{function}"))
+        rows += [(phrase("Exception"), d.exception), (phrase("Operator"), d.operator)]
         yield _table(rows)
         if d.late_stack and (d.frame is not None or d.exception):
-            yield "".join(f'<p class="dim">{escaped(line)}</p>' for line in LATE)
+            yield "".join(f'<p class="dim">{prose(line)}</p>' for line in LATE)
     if d.ranks:
-        yield "<h2>Ranks</h2>"
+        yield f"<h2>{phrase('Ranks')}</h2>"
         yield "<table>" + "".join(map(_rank, d.ranks[:_RANKS_SHOWN])) + "</table>"
         if len(d.ranks) > _RANKS_SHOWN:
-            yield f'<p class="dim">and {len(d.ranks) - _RANKS_SHOWN} more</p>'
-    yield from (f"<p>{escaped(note)}</p>" for note in d.notes)
+            yield f'<p class="dim">{phrase("and {value} more", value=len(d.ranks) - _RANKS_SHOWN)}</p>'
+    yield from (f"<p>{prose(note)}</p>" for note in d.notes)
     if d.question:
-        yield f"<h2>{escaped(d.question)}</h2>"
+        yield f"<h2>{prose(d.question)}</h2>"
         yield _table(d.answers)
     if d.fix:
-        yield f'<h2>What to do</h2><article class="{_CLASS[d.confidence]}"><p>{escaped(d.fix)}</p>'
+        yield f'<h2>{phrase("What to do")}</h2><article class="{_CLASS[d.confidence]}"><p>{prose(d.fix)}</p>'
         if d.commands:
             yield f"<pre>{escaped(chr(10).join(d.commands))}</pre>"
         yield "</article>"
     if d.findings:
-        yield "<h2>In the project</h2>"
-        yield _table((f"{one.file}:{one.line}", f"{one.code} {one.message}") for one in d.findings)
+        yield f"<h2>{phrase('In the project')}</h2>"
+        yield _table((f"{one.file}:{one.line}", f"{one.code} {told(one.message)}") for one in d.findings)
     if d.excerpt:
-        yield "<h2>The most informative lines</h2>"
+        yield f"<h2>{phrase('The most informative lines')}</h2>"
         yield _table((f"{place.file}:{place.line}", place.text) for place in d.excerpt)
     if d.collect:
-        yield "<h2>For further diagnosis, collect</h2>"
-        yield "".join(f"<p>{escaped(item)}</p>" for item in d.collect)
+        yield f"<h2>{phrase('For further diagnosis, collect')}</h2>"
+        yield "".join(f"<p>{prose(item)}</p>" for item in d.collect)
 
 
 def _event(event: Event) -> str:
-    about = [f"rank {event.rank}"] if event.rank else []
+    about = [phrase("rank {rank}", rank=event.rank)] if event.rank else []
     about.append(f"{event.place.file}:{event.place.line}")
     about += [event.time] if event.time else []
-    about += [f"{event.count} times"] if event.count > 1 else []
-    return f'<p class="dim">{escaped(", ".join(about))}</p><pre>{escaped(event.place.text)}</pre>'
+    about += [phrase("{number} times", number=event.count)] if event.count > 1 else []
+    return f'<p class="dim">{prose(", ".join(about))}</p><pre>{prose(event.place.text)}</pre>'
 
 
 def _rank(story: RankStory) -> str:
     first = story.first
-    said = f"{first.name}, {first.meaning}" if first is not None else ""
+    said = phrase("{name}, {meaning}", name=first.name, meaning=first.meaning) if first is not None else ""
     time = first.time if first is not None else ""
     cells = (story.rank or "-", story.said, said, time)
-    return "<tr>" + "".join(f"<td>{escaped(cell)}</td>" for cell in cells) + "</tr>"
+    return "<tr>" + "".join(f"<td>{prose(cell)}</td>" for cell in cells) + "</tr>"
 
 
 def _table(rows: Iterable[tuple[str, str]]) -> str:
-    made = (f"<tr><th>{escaped(name)}</th><td>{escaped(value)}</td></tr>" for name, value in rows if value)
+    made = (f"<tr><th>{prose(name)}</th><td>{prose(value)}</td></tr>" for name, value in rows if value)
     return f"<table>{''.join(made)}</table>"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import phrase, plural, told
 from npuify.report import printable, schema_text
 
 from .model import Confidence
@@ -31,11 +31,8 @@ _RANKS_SHOWN: Final = 12
 
 def size_of(diagnosis: Diagnosis) -> str:
     """How much was read."""
-    return phrase(
-        "{lines} lines in {files} {value}",
-        lines=diagnosis.lines,
-        files=diagnosis.files,
-        value="file" if diagnosis.files == 1 else "files",
+    return plural(
+        "{lines} lines in {count} file", "{lines} lines in {count} files", diagnosis.files, lines=diagnosis.lines
     )
 
 
@@ -54,8 +51,8 @@ def json_schema() -> str:
 def render_brief(diagnosis: Diagnosis) -> str:
     """One line, for a log that is still being written."""
     first = diagnosis.first
-    where = f" (rank {first.rank})" if first is not None and first.rank else ""
-    at = f", line {first.place.line}" if first is not None else ""
+    where = phrase(" (rank {rank})", rank=first.rank) if first is not None and first.rank else ""
+    at = phrase(", line {line}", line=first.place.line) if first is not None else ""
     return printable(
         phrase(
             "so far{at}: {title}{where} [{cause}]\n", at=at, title=diagnosis.title, where=where, cause=diagnosis.cause
@@ -73,57 +70,65 @@ def _lines(d: Diagnosis) -> Iterator[str]:
     if d.confidence is Confidence.NOTHING:
         yield phrase("No failure found ({size}).", size=size)
         if d.noise:
-            noise = (f"{one.place.file}:{one.place.line}: {one.place.text[:160]} ({one.why})" for one in d.noise)
+            noise = (
+                phrase("{line} ({why})", line=f"{one.place.file}:{one.place.line}: {one.place.text[:160]}", why=one.why)
+                for one in d.noise
+            )
             yield from _section(phrase("Taken for harmless"), noise)
         return
-    yield f"{d.title}."
-    yield f"  {d.cause or 'unknown'}: {SURE[d.confidence]}"
+    yield phrase("{title}.", title=d.title)
+    yield "  " + phrase("{cause}: {sure}", cause=d.cause or phrase("unknown"), sure=SURE[d.confidence])
     if d.why:
-        yield f"  {d.why}"
+        yield f"  {told(d.why)}"
     if d.first is not None:
         yield ""
         yield phrase("What the log says")
         yield from _event(d.first)
         for event in d.also[:3]:
-            yield f"  also: {event.name}: {event.meaning}"
+            yield "  " + phrase("also: {name}: {meaning}", name=event.name, meaning=event.meaning)
     if d.exception or d.frame is not None or d.operator:
-        yield from _section("Where", _where(d))
+        yield from _section(phrase("Where"), _where(d))
     if d.ranks:
-        yield from _section("Ranks", _ranks(d))
+        yield from _section(phrase("Ranks"), _ranks(d))
     for note in d.notes:
         yield from _section(note, ())
     if d.question:
-        yield from _section(d.question, (f"- {answer}: {todo}" for answer, todo in d.answers))
+        yield from _section(
+            d.question,
+            ("- " + phrase("{answer}: {todo}", answer=phrase(answer), todo=todo) for answer, todo in d.answers),
+        )
     if d.fix:
         yield from _section(phrase("What to do"), (d.fix, *(f"  {command}" for command in d.commands)))
     if d.findings:
-        found = (f"{finding.file}:{finding.line}: {finding.code} {finding.message}" for finding in d.findings)
+        found = (f"{finding.file}:{finding.line}: {finding.code} {told(finding.message)}" for finding in d.findings)
         yield from _section(phrase("In the project"), found)
     if d.excerpt:
         shown = (f"{place.file}:{place.line}: {place.text}" for place in d.excerpt)
         yield from _section(phrase("The most informative lines"), shown)
     if d.collect:
-        yield from _section(phrase("For further diagnosis, collect"), (f"- {item}" for item in d.collect))
+        yield from _section(phrase("For further diagnosis, collect"), (f"- {told(item)}" for item in d.collect))
     yield ""
     if d.source:
         yield phrase("Known from: {source} ({value})", source=d.source, value=d.evidence.value)
-    yield f"Read: {size}"
+    yield phrase("Read: {size}", size=size)
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
     yield ""
-    yield title
+    yield told(title)
     for line in lines:
-        yield f"  {line}"
+        yield f"  {told(line)}"
 
 
 def _where(d: Diagnosis) -> Iterator[str]:
     if d.frame is not None:
-        yield f"{d.frame.file}:{d.frame.line}" + (f" in {d.frame.function}" if d.frame.function else "")
+        yield f"{d.frame.file}:{d.frame.line}" + (
+            phrase(" in {name}", name=d.frame.function) if d.frame.function else ""
+        )
     if d.exception:
         yield d.exception
     if d.operator:
-        yield f"operator: {d.operator}"
+        yield phrase("operator: {name}", name=d.operator)
     if d.late_stack and (d.frame is not None or d.exception):
         yield from LATE
 
@@ -131,15 +136,20 @@ def _where(d: Diagnosis) -> Iterator[str]:
 def _ranks(d: Diagnosis) -> Iterator[str]:
     for story in d.ranks[:_RANKS_SHOWN]:
         first = story.first
-        said = f": {first.name}, {first.meaning}" + (f", {first.time}" if first.time else "") if first else ""
-        yield f"{story.rank or '-'}: {story.said}{said}"
+        yield phrase(
+            "{rank}: {said}{first}{time}",
+            rank=story.rank or "-",
+            said=story.said,
+            first=phrase(": {name}, {meaning}", name=first.name, meaning=first.meaning) if first else "",
+            time=f", {first.time}" if first and first.time else "",
+        )
     if len(d.ranks) > _RANKS_SHOWN:
         yield phrase("and {value} more", value=len(d.ranks) - _RANKS_SHOWN)
 
 
 def _event(event: Event) -> Iterator[str]:
-    rank = f"rank {event.rank}, " if event.rank else ""
+    rank = phrase("rank {rank}, ", rank=event.rank) if event.rank else ""
     time = f", {event.time}" if event.time else ""
-    times = f", {event.count} times" if event.count > 1 else ""
+    times = phrase(", {number} times", number=event.count) if event.count > 1 else ""
     yield f"  {rank}{event.place.file}:{event.place.line}{time}{times}"
     yield f"  {event.place.text}"

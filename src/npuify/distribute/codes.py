@@ -309,7 +309,7 @@ def explain_code(what: str) -> Explanation | None:
             text = (
                 phrase("severity {value} where it is left to do", value=known.severity.value),
                 known.summary,
-                *known.explanation.splitlines(),
+                *phrase(known.explanation).splitlines(),
             )
             return Explanation(f"{code} {known.name}", "finding of npuify distribute", text, (), PYTORCH, EVIDENCE)
     return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.html.escape import escaped
+from npuify.html.escape import escaped, prose
 from npuify.html.sheet import sheet
 from npuify.language import phrase
 from npuify.report.doctor import Status
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 def render_html(report: Report) -> str:
     """The whole page."""
     told = [one for one in report.results if one.status not in (Status.OK, Status.SKIPPED)]
-    results = "".join(_result(one) for one in told) or '<p class="dim">Nothing to tell.</p>'
+    results = "".join(_result(one) for one in told) or f'<p class="dim">{phrase("Nothing to tell.")}</p>'
     checks = "".join(
-        f'<tr><td><b class="{one.status.value}">{one.status.value}</b></td><td>{escaped(one.title)}</td>'
-        f'<td class="dim">{escaped(one.name)}</td></tr>'
+        f'<tr><td><b class="{one.status.value}">{one.status.value}</b></td><td>{prose(one.title)}</td>'
+        f'<td class="dim">{prose(one.name)}</td></tr>'
         for one in report.checks
     )
     return sheet(
@@ -32,42 +32,42 @@ def render_html(report: Report) -> str:
         worst=report.worst.value,
         heading=verdict(report),
         body=f"""<table>{_machine(report.machine)}</table>
-<h2>What to do</h2>
+<h2>{phrase("What to do")}</h2>
 {results}
-<h2>All checks</h2>
+<h2>{phrase("All checks")}</h2>
 <table>{checks}</table>""",
-        foot="Nothing was changed on the machine.",
+        foot=phrase("Nothing was changed on the machine."),
     )
 
 
 def _machine(machine: Machine) -> str:
     rows = (
-        ("System", f"{machine.system} {machine.architecture}".strip()),
-        ("Container", machine.container),
-        ("Cards", cards_in_short(machine)),
-        ("Driver", machine.driver),
-        ("Firmware", machine.firmware),
+        (phrase("System"), f"{machine.system} {machine.architecture}".strip()),
+        (phrase("Container"), machine.container),
+        (phrase("Cards"), cards_in_short(machine)),
+        (phrase("Driver"), machine.driver),
+        (phrase("Firmware"), machine.firmware),
         ("CANN", machine.cann),
         ("Python", machine.python),
         ("torch", machine.torch),
         ("torch_npu", machine.torch_npu),
     )
-    return "".join(f"<tr><th>{name}</th><td>{escaped(value)}</td></tr>" for name, value in rows if value)
+    return "".join(f"<tr><th>{name}</th><td>{prose(value)}</td></tr>" for name, value in rows if value)
 
 
 def _result(result: Result) -> str:
     status = result.status.value
-    parts = [f'<article class="{status}"><p><b class="{status}">{status}</b> <b>{escaped(result.message)}</b></p>']
+    parts = [f'<article class="{status}"><p><b class="{status}">{status}</b> <b>{prose(result.message)}</b></p>']
     if result.advice:
-        parts.append(f"<p>{escaped(result.advice)}</p>")
+        parts.append(f"<p>{prose(result.advice)}</p>")
     if result.mend is not None:
         where = {"host": "On the host", "shell": "In the shell"}.get(result.mend.place, "On this machine")
         root = ", as root" if result.mend.root else ""
         parts.append(f'<p class="dim">{where}{root}:</p><pre>{escaped(chr(10).join(result.mend.commands))}</pre>')
     known = (
-        phrase(" · known from: {source} ({value})", source=escaped(result.source), value=result.evidence.value)
+        phrase(" · known from: {source} ({value})", source=prose(result.source), value=result.evidence.value)
         if result.source
         else ""
     )
-    parts.append(f'<p class="dim">{escaped(result.check)}{known}</p></article>')
+    parts.append(f'<p class="dim">{prose(result.check)}{known}</p></article>')
     return "".join(parts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import commas, padded, phrase, told
 from npuify.report import printable, schema_text
 from npuify.report.doctor import ORDER, Status
 
@@ -75,23 +75,23 @@ def json_schema() -> str:
 def cards_in_short(machine: Machine) -> str:
     """``8 × 910B3 (Atlas A2), 64 GB``, or ``none``."""
     kinds = Counter((card.name, card.product, card.memory_mib) for card in machine.cards)
-    return (
-        ", ".join(
-            f"{count} × {name}" + (f" ({product})" if product else "") + (f", {memory // 1024} GB" if memory else "")
-            for (name, product, memory), count in kinds.items()
-        )
-        or "none"
-    )
+    return ", ".join(
+        f"{count} × {name}" + (f" ({product})" if product else "") + (f", {memory // 1024} GB" if memory else "")
+        for (name, product, memory), count in kinds.items()
+    ) or phrase("none")
 
 
 def _machine(machine: Machine, source: str) -> Iterator[str]:
     nothing = phrase("not installed") if machine.python else phrase("not known")
     rows = (
-        ("judged", source),
-        ("system", " ".join(part for part in (machine.system, machine.architecture) if part)),
-        ("container", machine.container),
-        ("cards", cards_in_short(machine)),
-        ("driver", machine.driver + (f", firmware {machine.firmware}" if machine.firmware else "")),
+        (phrase("judged"), source),
+        (phrase("system"), " ".join(part for part in (machine.system, machine.architecture) if part)),
+        (phrase("container"), machine.container),
+        (phrase("cards"), cards_in_short(machine)),
+        (
+            phrase("driver"),
+            machine.driver + (phrase(", firmware {version}", version=machine.firmware) if machine.firmware else ""),
+        ),
         ("CANN", machine.cann or phrase("not loaded")),
         ("Python", machine.python),
         ("torch", machine.torch or nothing),
@@ -99,21 +99,25 @@ def _machine(machine: Machine, source: str) -> Iterator[str]:
     )
     for name, value in rows:
         if value:
-            yield f"  {name:<10}{value}"
+            yield f"  {padded(name, 10)}{value}"
 
 
 def _result(result: Result) -> Iterator[str]:
-    yield f"{MARKS[result.status]} {result.check}: {result.message}"
+    yield f"{MARKS[result.status]} {result.check}: {told(result.message)}"
     if result.advice:
-        yield f"        {result.advice}"
+        yield f"        {told(result.advice)}"
     if result.mend is not None:
-        where = {"host": "on the host", "shell": "in this shell"}.get(result.mend.place, "")
+        where = {"host": phrase("on the host"), "shell": phrase("in this shell")}.get(result.mend.place, "")
         who = phrase("as root") if result.mend.root else ""
-        note = ", ".join(part for part in (where, who) if part)
+        note = commas(part for part in (where, who) if part)
         for command in result.mend.commands:
             yield f"          $ {command}" if not command.startswith("#") else f"          {command}"
         if note:
             yield f"          ({note})"
     if result.source and result.status is not Status.INFO:
         known = _EVIDENCE.get(result.evidence.value, "")
-        yield phrase("        known from: {source}", source=result.source) + (f" ({known})" if known else "")
+        yield (
+            phrase("        known from: {source} ({evidence})", source=result.source, evidence=known)
+            if known
+            else phrase("        known from: {source}", source=result.source)
+        )

@@ -321,7 +321,9 @@ def _target(root: Path, files: Sequence[ProjectFile], options: Options) -> _Targ
     if not options.soc:
         return _Target(release, "", vllm, tensorflow)
     product = knowledge.product(options.soc)
-    release = msgspec.structs.replace(release, reason=f"{release.reason}; for {product.title}")
+    release = msgspec.structs.replace(
+        release, reason=phrase("{reason}; for {product}", reason=release.reason, product=product.title)
+    )
     return _Target(release, product.name, vllm, tensorflow)
 
 

@@ -95,7 +95,7 @@ def left_over(trace: Trace, changes: Iterable[Change], findings: Iterable[Findin
 
 
 def _finding(file: str, place: TracedPlace) -> Finding:
-    became = f" became {place.became}" if place.became else phrase(" has no counterpart")
+    became = phrase(" became {name}", name=place.became) if place.became else phrase(" has no counterpart")
     column = (place.column or 0) + 1
     return Finding(
         code=RULE.code,

@@ -11,7 +11,7 @@ import msgspec
 
 from npuify.handover.results import HARDWARE, NOT_RUN
 from npuify.knowledge.hand_written import read_rows
-from npuify.language import phrase
+from npuify.language import phrase, spoken
 from npuify.model import Release, Severity
 from npuify.report.doctor import Status as DoctorStatus
 from npuify.report.scope import is_for_tensorflow
@@ -145,10 +145,10 @@ def _judged(point: Point, record: Record) -> Judged:
     return Judged(
         id=point.id,
         group=point.group,
-        title=point.title,
+        title=point.title_zh if spoken() == "zh" else point.title,
         state=verdict.state,
         where=verdict.where,
-        evidence=verdict.evidence,
+        evidence=phrase(verdict.evidence),
         file=verdict.file,
         how="" if verdict.state in ("done", "nothing to do") else point.how,
     )
@@ -160,12 +160,22 @@ def _code(point: Point, record: Record) -> _Verdict:
     changes = [one for one in record.migration.changes if one.code.startswith(point.codes)] if record.migration else []
     told = ""
     if changes:
-        told = f"{counted(len(changes), 'edit')} made ({_codes(Counter(one.code for one in changes))}); "
+        told = phrase(
+            "{edits} made ({codes}); ",
+            edits=counted(len(changes), "edit"),
+            codes=_codes(Counter(one.code for one in changes)),
+        )
     if left:
         worst = [one for one in left if one.severity is Severity.ERROR] or left
         places = ", ".join(f"{one.file}:{one.start.line}" for one in worst[:_PLACES])
-        kind = f"{counted(len(left), 'place')} left ({_codes(Counter(one.code for one in left))})"
-        return _Verdict("open", f"{told}{kind}, first {places}", _report(record))
+        kind = phrase(
+            "{told}{left} left ({codes}), first {places}",
+            told=told,
+            left=counted(len(left), "place"),
+            codes=_codes(Counter(one.code for one in left)),
+            places=places,
+        )
+        return _Verdict("open", kind, _report(record))
     if changes:
         return _Verdict("done", phrase("{told}nothing left{notes}", told=told, notes=_notes(findings)), _report(record))
     if findings:
@@ -191,20 +201,38 @@ def _doctor(point: Point, record: Record) -> _Verdict:
         return _Verdict("not done", "no doctor report was given")
     wrong = [one for one in report.results if one.status in (DoctorStatus.ERROR, DoctorStatus.WARNING)]
     where = HARDWARE if report.machine.cards else ""
-    machine = f"{report.source}, {len(report.machine.cards)} NPUs, CANN {report.machine.cann or 'not loaded'}"
+    machine = phrase(
+        "{source}, {number} NPUs, CANN {cann}",
+        source=report.source,
+        number=len(report.machine.cards),
+        cann=report.machine.cann or phrase("not loaded"),
+    )
     if not wrong:
-        return _Verdict("done", f"{counted(len(report.checks), 'check')} of {machine}", record.doctor_file, where)
+        return _Verdict(
+            "done",
+            phrase("{checks} of {machine}", checks=counted(len(report.checks), "check"), machine=machine),
+            record.doctor_file,
+            where,
+        )
     failed = report.worst is DoctorStatus.ERROR
-    first = f"{wrong[0].check}: {wrong[0].message}"
+    first = phrase("{name}: {message}", name=wrong[0].check, message=wrong[0].message)
     more = phrase(", and {value} more", value=len(wrong) - 1) if len(wrong) > 1 else ""
-    return _Verdict("failed" if failed else "open", f"{machine}: {first}{more}", record.doctor_file, where)
+    return _Verdict(
+        "failed" if failed else "open",
+        phrase("{machine}: {first}{more}", machine=machine, first=first, more=more),
+        record.doctor_file,
+        where,
+    )
 
 
 def _set_of_tensorflow(record: Record) -> _Verdict:
     asked = phrase("target {asked}", asked=record.scan.tensorflow.rstrip("."))
     wrong = [one for one in record.scan.findings if one.code == "NPU920" and one.severity is not Severity.INFO]
     if wrong:
-        return _Verdict("open", f"{asked}; {wrong[0].file}:{wrong[0].start.line}: {wrong[0].message}")
+        place = f"{wrong[0].file}:{wrong[0].start.line}"
+        return _Verdict(
+            "open", phrase("{asked}; {place}: {message}", asked=asked, place=place, message=wrong[0].message)
+        )
     if record.doctor is None:
         return _Verdict("not done", phrase("{asked}; not checked whether a machine has this set", asked=asked))
     made = [one for one in record.doctor.checks if one.name in _CHECKS_OF_TENSORFLOW]
@@ -218,7 +246,9 @@ def _set_of_tensorflow(record: Record) -> _Verdict:
         if one.check in _CHECKS_OF_TENSORFLOW and one.status in (DoctorStatus.ERROR, DoctorStatus.WARNING)
     ]
     if faults:
-        return _Verdict("open", f"{faults[0].message}; {asked}", record.doctor_file)
+        return _Verdict(
+            "open", phrase("{message}; {asked}", message=faults[0].message, asked=asked), record.doctor_file
+        )
     return _Verdict(
         "done", phrase("TensorFlow, its adapter and Python match; {asked}", asked=asked), record.doctor_file
     )
@@ -235,21 +265,23 @@ def _versions(point: Point, record: Record) -> _Verdict:
         "torch_npu {torch_npu}, torch {torch}, CANN {value} ({reason})",
         torch_npu=release.torch_npu,
         torch=release.torch,
-        value=release.cann or "unknown",
+        value=release.cann or phrase("unknown"),
         reason=release.reason,
     )
     wrong = [one for one in record.scan.findings if one.code == "NPU601" and one.severity is not Severity.INFO]
     if wrong:
         place = f"{wrong[0].file}:{wrong[0].start.line}"
-        return _Verdict("open", f"target {asked}; {place}: {wrong[0].message}")
+        return _Verdict(
+            "open", phrase("target {asked}; {place}: {message}", asked=asked, place=place, message=wrong[0].message)
+        )
     if record.doctor is None:
         return _Verdict("not done", phrase("target {asked}; not checked whether a machine has this set", asked=asked))
     machine = record.doctor.machine
     has = phrase(
         "torch_npu {value}, torch {value2}, CANN {value3}",
-        value=machine.torch_npu or "none",
-        value2=machine.torch or "none",
-        value3=machine.cann or "none",
+        value=machine.torch_npu or phrase("none"),
+        value2=machine.torch or phrase("none"),
+        value3=machine.cann or phrase("none"),
     )
     mixed = [one for one in record.doctor.results if one.check == "versions.set" and one.status is not DoctorStatus.OK]
     if mixed or not machine.torch_npu:
@@ -281,7 +313,7 @@ def _edits(point: Point, record: Record) -> _Verdict:
 def _files(point: Point, record: Record) -> _Verdict:
     errors = record.scan.errors
     if not errors:
-        return _Verdict("done", f"{counted(record.scan.files_seen, 'file')} checked")
+        return _Verdict("done", phrase("{files} checked", files=counted(record.scan.files_seen, "file")))
     first = errors[0]
     return _Verdict(
         "open",
@@ -303,14 +335,14 @@ def _kernels(point: Point, record: Record) -> _Verdict:
         return _Verdict("done", "every operator that Python calls has an NPU version")
     names = ", ".join(one.name for one in open_ones[:_PLACES]) or ", ".join(survey.kernels[:_PLACES])
     count = counted(len(open_ones), "operator") if open_ones else counted(len(survey.kernels), "CUDA source file")
-    return _Verdict("open", f"{count}: {names}")
+    return _Verdict("open", phrase("{count_}: {names}", count_=count, names=names))
 
 
 def _seen(point: Point, record: Record) -> _Verdict:
     results = [one for one in record.results if one.subject in point.subjects and one.outcome != NOT_RUN]
     if not results:
         skipped = [one for one in record.results if one.subject in point.subjects]
-        why = f": {skipped[0].text}" if skipped else ""
+        why = phrase(": {text}", text=skipped[0].text) if skipped else ""
         return _Verdict("not done", phrase("no result was found{why}", why=why), skipped[0].file if skipped else "")
     # A failure anywhere counts; among successes the card's says most.
     order = {"failed": 0, "unclear": 1, "passed": 2}

@@ -9,7 +9,7 @@ import msgspec
 
 from npuify.html.escape import escaped
 from npuify.html.frame import framed
-from npuify.language import phrase
+from npuify.language import commas, mark, padded, phrase, sentences
 from npuify.model import NpuifyError
 from npuify.report import printable
 from npuify.report.schemas import schema_of
@@ -19,20 +19,27 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("text", "markdown", "json", "html")
 GROUPS: Final = {
-    "environment": "Environment",
-    "code": "Code",
-    "runs": "It runs",
-    "right": "It is right",
-    "fast": "It is fast",
+    "environment": mark("Environment"),
+    "code": mark("Code"),
+    "runs": mark("It runs"),
+    "right": mark("It is right"),
+    "fast": mark("It is fast"),
 }
 _MARKS: Final[dict[State, str]] = {
-    "done": "done         ",
-    "open": "OPEN         ",
-    "failed": "FAILED       ",
-    "not done": "not done     ",
-    "nothing to do": "nothing to do",
+    "done": mark("done"),
+    "open": mark("OPEN"),
+    "failed": mark("FAILED"),
+    "not done": mark("not done"),
+    "nothing to do": mark("nothing to do"),
 }
-_WHERE: Final = {"hardware": "on hardware", "simulation": "in simulation only", "cpu": "on the CPU only"}
+_STATES: Final[dict[State, str]] = {
+    "done": mark("done"),
+    "open": mark("open"),
+    "failed": mark("failed"),
+    "not done": mark("not done"),
+    "nothing to do": mark("nothing to do"),
+}
+_WHERE: Final = {"hardware": mark("on hardware"), "simulation": "in simulation only", "cpu": "on the CPU only"}
 
 
 def render(made: Checklist, format: str = "text") -> str:
@@ -49,7 +56,10 @@ def render(made: Checklist, format: str = "text") -> str:
         return printable(markdown(made))
     if format == "html":
         return printable(_html(made))
-    raise NpuifyError(phrase("there is no format {format!r}", format=format), advice="formats: " + ", ".join(FORMATS))
+    raise NpuifyError(
+        phrase("there is no format {format!r}", format=format),
+        advice=phrase("formats: {formats}", formats=commas(FORMATS)),
+    )
 
 
 def schema() -> str:
@@ -62,13 +72,17 @@ def schema() -> str:
 def in_short(made: Checklist) -> str:
     """``5 done, 2 open, …``."""
     states: tuple[State, ...] = ("done", "open", "failed", "not done", "nothing to do")
-    return ", ".join(f"{made.count(state)} {state}" for state in states if made.count(state))
+    return commas(
+        phrase("{number} {state}", number=made.count(state), state=phrase(_STATES[state]))
+        for state in states
+        if made.count(state)
+    )
 
 
 def basis(point: Judged) -> str:
     """What a state rests on, and where it was seen."""
     where = _WHERE.get(point.where, "")
-    told = f"{where}: {point.evidence}" if where else point.evidence
+    told = phrase("{where}: {what}", where=phrase(where), what=point.evidence) if where else phrase(point.evidence)
     return f"{told} [{point.file}]" if point.file else told
 
 
@@ -76,9 +90,9 @@ def _text(made: Checklist) -> str:
     lines = [phrase("Migration of {project}: {in_short}.", project=made.project, in_short=in_short(made))]
     lines.append(phrase("Target: {target}.", target=made.target))
     for group, points in groupby(made.points, key=lambda point: point.group):
-        lines += ["", GROUPS[group]]
+        lines += ["", phrase(GROUPS[group])]
         for point in points:
-            lines.append(f"  {_MARKS[point.state]}  {point.title}")
+            lines.append(f"  {padded(phrase(_MARKS[point.state]), 13)}  {point.title}")
             lines.append(f"                 {basis(point)}")
             if point.how:
                 lines.append(phrase("                 to do: {how}", how=point.how))
@@ -87,17 +101,19 @@ def _text(made: Checklist) -> str:
 
 def markdown(made: Checklist) -> str:
     """Boxes to tick: what is done is ticked."""
-    lines = [f"# Migration of {_plain(made.project)}", "", f"{in_short(made).capitalize()}.", ""]
+    lines = [phrase("# Migration of {project}", project=_plain(made.project)), ""]
+    lines += [phrase("{in_short}.", in_short=in_short(made).capitalize()), ""]
     lines += [phrase("Target: {target}.", target=_plain(made.target)), ""]
     for group, points in groupby(made.points, key=lambda point: point.group):
-        lines += [f"## {GROUPS[group]}", ""]
+        lines += [f"## {phrase(GROUPS[group])}", ""]
         for point in points:
             box = "x" if point.state in ("done", "nothing to do") else " "
-            lines.append(f"- [{box}] **{point.title}**: {point.state}. {_plain(basis(point))}")
+            state = phrase("**{title}**: {state}.", title=point.title, state=phrase(_STATES[point.state]))
+            lines.append(f"- [{box}] {sentences(state, _plain(basis(point)))}")
             if point.how:
                 lines.append(phrase("  To do: {plain}", plain=_plain(point.how)))
         lines.append("")
-    lines.append("What was not done is marked as such; nothing here was seen on hardware unless it says so.")
+    lines.append(phrase("What was not done is marked as such; nothing here was seen on hardware unless it says so."))
     return "\n".join([*lines, ""])
 
 
@@ -117,21 +133,22 @@ def _html(made: Checklist) -> str:
     body = []
     for group, points in groupby(made.points, key=lambda point: point.group):
         rows = "".join(_row(point) for point in points)
-        body.append(f"<h2>{escaped(GROUPS[group])}</h2>\n<table>{rows}</table>")
+        body.append(f"<h2>{escaped(phrase(GROUPS[group]))}</h2>\n<table>{rows}</table>")
+    target = phrase("target: {target}", target=made.target)
     return framed(
         phrase("npuify: migration of {project}", project=made.project),
         _STYLE,
-        f"""<p class="dim">npuify checklist {escaped(made.tool)} · target: {escaped(made.target)}</p>
-<h1>Migration of {escaped(made.project)}</h1>
+        f"""<p class="dim">npuify checklist {escaped(made.tool)} · {escaped(target)}</p>
+<h1>{escaped(phrase("Migration of {project}", project=made.project))}</h1>
 <p>{escaped(in_short(made))}</p>
 {"".join(body)}""",
     )
 
 
 def _row(point: Judged) -> str:
-    todo = f'<br><span class="dim">to do: {escaped(point.how)}</span>' if point.how else ""
+    todo = f'<br><span class="dim">{escaped(phrase("to do: {how}", how=point.how))}</span>' if point.how else ""
     kind = point.state.replace(" ", "-")
     return (
-        f'<tr><td class="{kind}">{escaped(point.state)}</td><td>{escaped(point.title)}<br>'
+        f'<tr><td class="{kind}">{escaped(phrase(_STATES[point.state]))}</td><td>{escaped(point.title)}<br>'
         f'<span class="dim">{escaped(basis(point))}</span>{todo}</td></tr>'
     )

@@ -6,6 +6,7 @@ import html
 import json
 from typing import Any
 
+from npuify.language import told
 from npuify.visible import visible
 
 
@@ -36,3 +37,8 @@ def _visible(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [_visible(item) for item in value]
     return value
+
+
+def prose(text: str) -> str:
+    """Text for people, which a table or a result may have kept as it was written, as HTML."""
+    return escaped(told(text))

@@ -7,7 +7,7 @@ import hashlib
 from typing import Final
 
 from npuify.html.escape import escaped
-from npuify.language import phrase
+from npuify.language import spoken
 
 _BASE: Final = """
 :root{color-scheme:light dark;--line:#d0d7de;--dim:#57606a;--bad:#b42318;--warn:#9a6700;--good:#1a7f37;--note:#0969da;
@@ -35,6 +35,10 @@ figure{margin:1rem 0;overflow-x:auto}
 """What the pages without a script have in common: on a small screen tables and plots scroll by themselves."""
 
 
+_LANGUAGES: Final = {"en": "en", "zh": "zh-CN"}
+"""What a page says its language is, so that a browser takes the fitting letters."""
+
+
 def framed(title: str, style: str, body: str, *, script: str = "") -> str:
     """A whole page, whose content security policy lets run only this style and this script.
 
@@ -45,15 +49,11 @@ def framed(title: str, style: str, body: str, *, script: str = "") -> str:
         script: the page's JavaScript, which runs behind the body; empty for a page without any.
     """
     style = style if script else _BASE + style + _PLAIN
-    scripts = phrase("script-src '{digest}'; ", digest=_digest(script)) if script else ""
-    policy = phrase(
-        "default-src 'none'; style-src '{digest}'; {scripts}base-uri 'none'; form-action 'none'",
-        digest=_digest(style),
-        scripts=scripts,
-    )
+    scripts = f"script-src '{_digest(script)}'; " if script else ""
+    policy = f"default-src 'none'; style-src '{_digest(style)}'; {scripts}base-uri 'none'; form-action 'none'"
     running = f"\n<script>{script}</script>" if script else ""
     return f"""<!DOCTYPE html>
-<html lang="en">
+<html lang="{_LANGUAGES[spoken()]}">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">

@@ -63,9 +63,14 @@ def _variable(what: str) -> Explanation | None:
     fact = environment().get(what)
     if fact is None:
         return None
-    text = [f"{what}: {fact.action}" + (f", becomes {fact.npu}" if fact.npu else ""), fact.message]
+    text = [
+        phrase("{name}: {action}, becomes {npu}", name=what, action=fact.action, npu=fact.npu)
+        if fact.npu
+        else f"{what}: {fact.action}",
+        fact.message,
+    ]
     if fact.values:
-        text.append(f"Values: {fact.values}")
+        text.append(phrase("Values: {values}", values=fact.values))
     if fact.products:
         text.append(phrase("Holds for: {products}", products=fact.products))
     return Explanation(what, "environment variable", tuple(text), (), fact.source, fact.evidence)
@@ -178,7 +183,7 @@ def _removed(name: str, versions: list[str]) -> Explanation | None:
     row = exact.replacement or found.replacement
     if row is not None:
         becomes = row.becomes or row.module or row.value
-        text += [f"Becomes {becomes}"] if becomes else [row.advice]
+        text += [phrase("Becomes {name}", name=becomes)] if becomes else [row.advice]
     source = row.source if row is not None else "the files of torch 1.1 to 2.14"
     return Explanation(name, "removed name", tuple(text), tuple(rows), source, Evidence.PACKAGE)
 
@@ -191,8 +196,8 @@ def _python_name(name: str, versions: list[str]) -> Explanation | None:
         counterpart = table.counterpart(name)
         if counterpart is not None:
             known = True
-            note: str = counterpart.status
-            if note == "missing" and name.startswith("torch.backends."):
+            note = phrase(counterpart.status)
+            if counterpart.status == "missing" and name.startswith("torch.backends."):
                 note = phrase("no counterpart; the switch is there in every build of torch")
             if counterpart.missing_parameters:
                 note += phrase(
@@ -212,7 +217,7 @@ def _python_name(name: str, versions: list[str]) -> Explanation | None:
             if not source:
                 source, evidence = "torch_npu packages", table.evidence(name)
         else:
-            rows.append(ReleaseRow(version, "", "not there"))
+            rows.append(ReleaseRow(version, "", phrase("not there")))
     if not known:
         return None
     kind = "npu name" if is_npu else "cuda name"
@@ -238,7 +243,7 @@ def _meaning_lines(meanings: dict[tuple[str, str], list[str]]) -> tuple[str, ...
     lines = dict[str, None]()
     differ = len({message for message, _ in meanings}) > 1
     for (message, advice), versions in meanings.items():
-        span = versions[0] if len(versions) == 1 else f"{versions[-1]} to {versions[0]}"
+        span = versions[0] if len(versions) == 1 else phrase("{first} to {last}", first=versions[-1], last=versions[0])
         lines[phrase("torch_npu {span}: {message}", span=span, message=message) if differ else message] = None
         if advice:
             lines[advice] = None

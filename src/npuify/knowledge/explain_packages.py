@@ -34,17 +34,11 @@ def explain_package(what: str) -> Explanation | None:
         return None
     lines: dict[str, None] = {}
     if fact is not None:
-        lines[
-            f"{fact.package[0]} {_STATUS[fact.status]}"
-            + (phrase(", from version {since}.", since=fact.since) if fact.since else ".")
-        ] = None
+        lines[_standing(fact.package[0], fact.status, fact.since)] = None
         lines.update(dict.fromkeys((fact.message, fact.advice)))
     if row is not None:
         if fact is None:
-            lines[
-                f"{row.name} {_STATUS[row.status]}"
-                + (phrase(", from version {minimum}.", minimum=row.minimum) if row.minimum else ".")
-            ] = None
+            lines[_standing(row.name, row.status, row.minimum)] = None
         lines.update(dict.fromkeys((row.message, row.advice)))
         if row.replacement:
             lines[phrase("In requirements: {replacement}", replacement=row.replacement)] = None
@@ -57,7 +51,9 @@ def explain_package(what: str) -> Explanation | None:
 
 
 def _standing(name: str, status: str, since: str) -> str:
-    return f"{name} {_STATUS[status]}" + (phrase(", from version {since}.", since=since) if since else ".")
+    if since:
+        return phrase("{name} {status}, from version {since}.", name=name, status=_STATUS[status], since=since)
+    return phrase("{name} {status}.", name=name, status=_STATUS[status])
 
 
 def package_names() -> tuple[str, ...]:

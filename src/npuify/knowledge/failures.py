@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import phrase, sentences
 from npuify.model import Evidence, Explanation, NpuifyError
 
 from .hand_written import DATA, read_rows
@@ -210,9 +210,9 @@ def explain_failure(what: str) -> Explanation | None:
     if fact is not None or named is not None:
         lines = []
         if named is not None:
-            lines.append(f"{named[0]}: {named[1]}")
+            lines.append(phrase("{name}: {message}", name=named[0], message=named[1]))
         if fact is not None:
-            lines.append(f"{_grammar(code, fact)}: {fact.meaning}.")
+            lines.append(phrase("{grammar}: {meaning}.", grammar=_grammar(code, fact), meaning=fact.meaning))
             if fact.role == "consequence":
                 lines.append("It tells what this rank saw; the cause is usually on another rank.")
             if fact.cause:
@@ -283,7 +283,7 @@ def _grammar(code: str, fact: CodeFact) -> str:
     if fact.grammar == "torch_npu":
         return phrase("torch_npu, module {get}", get=MODULES.get(code[3:5], code[3:5]))
     if fact.grammar == "cann":
-        return f"CANN, {_FAMILIES.get(code[:2], 'compiler and card')}"
+        return phrase("CANN, {family}", family=_FAMILIES.get(code[:2], "compiler and card"))
     return {"acl": "ACL", "aclnn": "an operator's interface (aclnn)", "hccl": "HCCL"}[fact.grammar]
 
 
@@ -295,11 +295,14 @@ def _text_told(text: TextFact) -> list[str]:
 
 
 def _told(cause: Cause) -> list[str]:
-    lines = [f"Cause: {cause.title}. {cause.why}", phrase("What to do: {fix}", fix=cause.fix)]
+    lines = [
+        sentences(phrase("Cause: {title}.", title=cause.title), cause.why),
+        phrase("What to do: {fix}", fix=cause.fix),
+    ]
     lines += [f"  {command}" for command in cause.commands]
     if cause.late:
         lines.append("The Python stack beside it is late: run again with ASCEND_LAUNCH_BLOCKING=1 for the true one.")
     if cause.question:
         lines.append(cause.question)
-        lines += [f"  {answer}: {todo}" for answer, todo in cause.answers]
+        lines += ["  " + phrase("{answer}: {todo}", answer=phrase(answer), todo=todo) for answer, todo in cause.answers]
     return lines

@@ -58,6 +58,35 @@ def mark(english: str) -> str:
     return english
 
 
+def told(text: str) -> str:
+    """A text that was kept in a table or a result as it was written. A single word may be a name, and stays."""
+    return phrase(text) if " " in text else text
+
+
+def told_lines(text: str) -> str:
+    """Lines of text, of which those that stand in the catalog are translated, whatever their indent."""
+    if spoken() == ENGLISH:
+        return text
+    lines = (line[: len(line) - len(line.lstrip())] + told(line.lstrip()) for line in text.split("\n"))
+    return "\n".join(lines)
+
+
+def documentation_in_language(documentation: str) -> str:
+    """A docstring that people are shown: its paragraphs are texts, its code stays as it is."""
+    if spoken() == ENGLISH:
+        return documentation
+    told_of = []
+    for paragraph in documentation.split("\n\n"):
+        heading = paragraph.strip().removesuffix("::")
+        if paragraph.startswith(" ") or not paragraph.strip():
+            told_of.append(paragraph)
+        elif heading != paragraph.strip() and heading.isalpha():
+            told_of.append(f"{phrase(heading)}::")
+        else:
+            told_of.append(phrase(" ".join(paragraph.split())))
+    return "\n\n".join(told_of)
+
+
 def commas(parts: Iterable[str]) -> str:
     """Parts of a sentence one after the other, as in "a, b, c"."""
     catalog = _of_context.get(_of_process)
@@ -68,6 +97,12 @@ def listed(parts: Iterable[str]) -> str:
     """Parts of a sentence that belong together, as in "a and b"."""
     catalog = _of_context.get(_of_process)
     return " and ".join(parts) if catalog is None else catalog.comma.join(map(catalog.known, parts))
+
+
+def alternatives(parts: Iterable[str]) -> str:
+    """Parts of a sentence of which one holds, as in "a or b"."""
+    catalog = _of_context.get(_of_process)
+    return " or ".join(parts) if catalog is None else catalog.alternative.join(map(catalog.known, parts))
 
 
 def semicolons(parts: Iterable[str]) -> str:

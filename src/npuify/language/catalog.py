@@ -18,6 +18,7 @@ class Catalog:
 
     comma = "、"
     semicolon = "；"
+    alternative = " 或 "
     between_sentences = ""
 
     def __init__(self, language: str) -> None:
@@ -36,6 +37,10 @@ class Catalog:
         found = self._known.get(english)
         if found is None:
             found = self._texts.gettext(english) if english else ""
+            if found == english and " " in english and english[-1] not in ".:;":
+                # Where a sentence goes on, its full stop is left out.
+                found = self._texts.gettext(f"{english}.").removesuffix("。")
+                found = english if found == f"{english}." else found
             if found != english:
                 self._known[english] = found
         return found

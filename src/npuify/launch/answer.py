@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import mark, phrase, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .cluster.build import ClusterResult
     from .launch import LaunchResult
 
-_WORDS = {"must": "to change", "check": "to check", "note": "note"}
+_WORDS = {"must": mark("to change"), "check": mark("to check"), "note": mark("note")}
 
 
 def as_json(result: LaunchResult | ClusterResult) -> str:
@@ -33,21 +33,21 @@ def _launch_lines(result: LaunchResult) -> Iterator[str]:
         for name, text in result.files.items():
             yield f"# ==== {name}"
             yield text
-        yield "# ==== nothing was written; specify a folder with -o"
+        yield "# ==== " + phrase("nothing was written; specify a folder with -o")
     else:
-        cards = f"{result.cards} cards" if result.cards is not None else "all cards"
+        cards = phrase("{number} cards", number=result.cards) if result.cards is not None else phrase("all cards")
         where = "" if result.nodes == 1 else phrase(" of each of {nodes} machines", nodes=result.nodes)
         way = phrase("by {method} (torch_npu {torch_npu})", method=result.method, torch_npu=result.release.torch_npu)
         if result.method == "tensorflow":
-            way = "with the TensorFlow adapter"
-        yield f"{result.entry} on {cards}{where}, {way}"
-        yield f"  {result.message} [{result.evidence.value}]"
-        yield "written:"
+            way = phrase("with the TensorFlow adapter")
+        yield phrase("{entry} on {cards}{where}, {way}", entry=result.entry, cards=cards, where=where, way=way)
+        yield f"  {told(result.message)} [{result.evidence.value}]"
+        yield phrase("written:")
         yield from (f"  {result.output}/{name}" for name in result.files)
-        yield "start:" if result.nodes == 1 else "start, one on each machine:"
+        yield phrase("start:") if result.nodes == 1 else phrase("start, one on each machine:")
         yield from (f"  {command}" for command in result.commands)
         if result.method != "vllm":  # which has no form in the simulator
-            yield "try it without NPUs:"
+            yield phrase("try it without NPUs:")
             first = result.commands[0]
             variables, _, command = first.rpartition("bash ")
             simulate = "npuify simulate --framework tensorflow" if result.method == "tensorflow" else "npuify simulate"
@@ -58,11 +58,12 @@ def _launch_lines(result: LaunchResult) -> Iterator[str]:
 def _program_lines(result: LaunchResult) -> Iterator[str]:
     if not result.program:
         return
-    yield "the program:"
+    yield phrase("the program:")
     for change in result.program:
         place = f"{change.file}:{change.line}: " if change.line else f"{change.file}: " if change.file else ""
-        patched = " (in program.patch)" if change.edits else ""
-        yield f"  {_WORDS[change.level]}: {place}{change.message}{patched}"
+        patched = phrase(" (in program.patch)") if change.edits else ""
+        said = phrase("{what}: {message}", what=phrase(_WORDS[change.level]), message=f"{place}{told(change.message)}")
+        yield f"  {said}{patched}"
     if any(change.edits for change in result.program) and result.output:
         yield phrase(
             "  patch -p1 < {quote}/program.patch    # in the folder where the program runs",
@@ -80,7 +81,7 @@ def _cluster_lines(result: ClusterResult) -> Iterator[str]:
         for name, text in result.files.items():
             yield f"# ==== {name}"
             yield text
-        yield "# ==== nothing was written; specify a folder with -o"
+        yield "# ==== " + phrase("nothing was written; specify a folder with -o")
         return
     yield phrase(
         "{number} machines of {product}, {world_size} ranks",
@@ -88,10 +89,14 @@ def _cluster_lines(result: ClusterResult) -> Iterator[str]:
         product=result.product,
         world_size=result.world_size,
     )
-    yield f"  {result.rules} [{result.evidence.value}]"
+    yield f"  {told(result.rules)} [{result.evidence.value}]"
     for machine in result.machines:
         first, last = machine.cards[0], machine.cards[-1]
-        addresses = f", {first.address} to {last.address}" if first.address else ", addresses preset"
+        addresses = (
+            phrase(", {first} to {last}", first=first.address, last=last.address)
+            if first.address
+            else phrase(", addresses preset")
+        )
         yield phrase(
             "  {name} ({address}): ranks {rank} to {rank2}{addresses}",
             name=machine.name,
@@ -100,7 +105,7 @@ def _cluster_lines(result: ClusterResult) -> Iterator[str]:
             rank2=last.rank,
             addresses=addresses,
         )
-    yield from (f"  note: {note}" for note in result.notes)
-    yield "written:"
+    yield from ("  " + phrase("note: {note}", note=note) for note in result.notes)
+    yield phrase("written:")
     yield from (f"  {result.output}/{name}" for name in result.files)
     yield phrase("next steps: {output}/CLUSTER.md", output=result.output)

@@ -15,6 +15,7 @@ from npuify.launch.changes import passes_argument, spawns_itself
 from npuify.launch.template import filled, plain
 from npuify.launch.vllm import UNIT, set_in_words, unit, vllm_set
 from npuify.scripts.environment import environment_script
+from npuify.scripts.template import in_language
 
 if TYPE_CHECKING:
     from npuify.launch.job import Job
@@ -85,7 +86,7 @@ def _run(job: Job, program: Program, output: Path) -> str:
             logs="logs/rank_N.log",
             log_name="rank_$((NODE_RANK * CARDS + $1)).log",
             variables="DEVICE_ID=$local_rank ASCEND_DEVICE_ID=$local_rank",
-            before=plain("tensorflow_ranks.sh"),
+            before=in_language(plain("tensorflow_ranks.sh")),
             for_rank="    if [[ -n ${RANK_SIZE:-} ]]; then export RANK_ID=$rank; fi\n",
         )
     if job.method == "shell":
@@ -115,7 +116,7 @@ def _run(job: Job, program: Program, output: Path) -> str:
         usage=_usage(job, RUN),
         own_options=options,
         filter="--local-ranks-filter 0 " if filters else "",
-        shown="rank 0 of this machine is" if filters else "all ranks of this machine are",
+        shown=phrase("rank 0 of this machine is") if filters else phrase("all ranks of this machine are"),
         module_flag=_module_flag(job),
     )
 
@@ -186,8 +187,10 @@ def _visible(job: Job) -> str:
 def _usage(job: Job, name: str) -> str:
     if job.nodes == 1:
         return f"#     bash {name}"
-    first = f"#     NODE_RANK=0 bash {name}    # on {job.master}"
-    others = "on the other machine" if job.nodes == 2 else phrase("on the next, up to {value}", value=job.nodes - 1)
+    first = f"#     NODE_RANK=0 bash {name}    # " + phrase("on {machine}", machine=job.master)
+    others = (
+        phrase("on the other machine") if job.nodes == 2 else phrase("on the next, up to {value}", value=job.nodes - 1)
+    )
     return f"{first}\n#     NODE_RANK=1 bash {name}    # {others}"
 
 

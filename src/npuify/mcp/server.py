@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
 
+from npuify.language import phrase
 from npuify.mcp import projects, questions, runs
 from npuify.mcp.desk import KINDS, REPORTS, Desk, told_error
 from npuify.version import __version__
@@ -89,8 +90,8 @@ def made(roots: Sequence[Path], *, runs_code: bool = True) -> MCPServer:
     if runs_code:
         runs.add_runs(server, desk)
     _add_reports(server, desk)
-    server.prompt(name="migrate-to-ascend", title="Migrate this project to Ascend")(migrate_to_ascend)
-    server.prompt(name="why-did-it-fail", title="Find out why a run on an NPU failed")(why_did_it_fail)
+    server.prompt(name="migrate-to-ascend", title=phrase("Migrate this project to Ascend"))(migrate_to_ascend)
+    server.prompt(name="why-did-it-fail", title=phrase("Find out why a run on an NPU failed"))(why_did_it_fail)
     return server
 
 
@@ -99,8 +100,8 @@ def _add_reports(server: MCPServer, desk: Desk) -> None:
         server.resource(
             f"{REPORTS}/{kind}/{{name}}",
             name=f"report-{kind}",
-            title=f"A report as {kind}",
-            description="What an answer of a tool links to: the whole result.",
+            title=phrase("A report as {kind}", kind=kind),
+            description=phrase("What an answer of a tool links to: the whole result."),
             mime_type=mime_type,
         )(_reader(desk, kind))
 
@@ -118,30 +119,33 @@ def _reader(desk: Desk, kind: str) -> Callable[[str], Awaitable[str]]:
 
 def migrate_to_ascend(path: str = ".", entry: str = "") -> str:
     """The way from a CUDA project to one that runs on an Ascend NPU."""
-    program = entry or "the training program, with arguments for a short run"
-    return (
-        f"Migrate the project at {path} to Huawei's Ascend NPU with npuify.\n"
+    program = entry or phrase("the training program, with arguments for a short run")
+    return phrase(
+        "Migrate the project at {path} to Huawei's Ascend NPU with npuify.\n"
         "1. scan it, and tell me the verdict, the blockers and the estimate. plan lists what to do, in order.\n"
         "2. migrate it with write=false; read the diff; name the edits that need a decision (safety review), and ask "
         "me.\n"
         "3. migrate it with write=true into a new folder. Never change the source.\n"
         "4. Change by hand what is left with safety manual; explain and rule_help tell what is known of each. scan the "
         "copy until nothing is left that you can change.\n"
-        f"5. Ask me before you run anything. Then simulate {program} in the copy, with seconds that bound it. If it "
+        "5. Ask me before you run anything. Then simulate {program} in the copy, with seconds that bound it. If it "
         "fails, diagnose its log, mend the copy, and simulate again.\n"
         "6. verify the copy against the source with short=true and the same entry: it compares two steps module by "
         "module.\n"
         "7. Show me the checklist of the copy. A simulation says nothing of a real card's results, speed or limits: on "
-        "the Ascend machine, doctor comes first, then the same verify."
+        "the Ascend machine, doctor comes first, then the same verify.",
+        path=path,
+        program=program,
     )
 
 
 def why_did_it_fail(log: str) -> str:
     """From the log of a failed run to its cause."""
-    return (
-        f"A program failed on an Ascend NPU; its log is {log}.\n"
+    return phrase(
+        "A program failed on an Ascend NPU; its log is {log}.\n"
         "1. diagnose it, and tell me the first cause, how sure that is, and the line that shows it.\n"
         "2. Where it asks a question, look in the project or ask me; do not guess.\n"
         "3. If the machine is at fault, run doctor here if this is the machine that failed.\n"
-        "4. explain the codes and names that it mentions. Propose the smallest change, and let me decide."
+        "4. explain the codes and names that it mentions. Propose the smallest change, and let me decide.",
+        log=log,
     )

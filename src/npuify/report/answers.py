@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from npuify.analysis.explain import render
-from npuify.language import phrase
+from npuify.language import mark, padded, phrase, told, told_lines, width_of
 from npuify.report.evidence import KNOWN
 
 if TYPE_CHECKING:
@@ -19,18 +19,51 @@ if TYPE_CHECKING:
     from npuify.model import Explanation, RuleInfo
 
 
+_KINDS: Final = (
+    mark("rule"),
+    mark("cuda name"),
+    mark("npu name"),
+    mark("removed name"),
+    mark("function"),
+    mark("layer"),
+    mark("operator"),
+    mark("environment variable"),
+    mark("package"),
+    mark("stack"),
+    mark("framework"),
+    mark("option"),
+    mark("vLLM option"),
+    mark("set of versions"),
+    mark("error code"),
+    mark("failure"),
+    mark("cause of failures"),
+    mark("message"),
+    mark("TensorFlow name"),
+    mark("TensorFlow adapter name"),
+    mark("TensorFlow adapter option"),
+    mark("finding of npuify distribute"),
+)
+"""What can be explained."""
+_STATES: Final = (mark("same"), mark("changed"), mark("missing"), mark("safe"), mark("manual"))
+
+
 def render_explanation(answer: Explanation, format: str) -> str:
     """The answer of ``npuify explain``."""
     if format == "json":
         return _json(answer)
-    lines = [f"{answer.title} ({answer.kind})", ""]
-    lines += [f"  {_plain(line)}".rstrip() for line in answer.text]
+    lines = [phrase("{title} ({kind})", title=answer.title, kind=phrase(answer.kind)), ""]
+    lines += [f"  {_plain(line)}".rstrip() for line in told_lines("\n".join(answer.text)).split("\n")]
     if answer.releases:
-        rows = [("torch_npu", "name", "")] + [(row.torch_npu, row.name or "-", row.note) for row in answer.releases]
+        rows = [("torch_npu", phrase("name"), "")] + [
+            (row.torch_npu, row.name or "-", told(row.note)) for row in answer.releases
+        ]
         lines += ["", *_table(rows)] if answer.text else _table(rows)
-    lines += ["", f"  Known: {answer.evidence.value}, {KNOWN[answer.evidence]}."]
+    lines += [
+        "",
+        "  " + phrase("Known: {evidence}, {how}.", evidence=answer.evidence.value, how=KNOWN[answer.evidence]),
+    ]
     if answer.source:
-        lines.append(f"  Source: {answer.source}")
+        lines.append("  " + phrase("Source: {source}", source=answer.source))
     return "\n".join(lines) + "\n"
 
 
@@ -51,8 +84,11 @@ def render_rules(rules: Sequence[RuleInfo], format: str) -> str:
     """The list of ``npuify rules``."""
     if format == "json":
         return _json(rules)
-    rows = [("code", "name", "edits", "severity", "")]
-    rows += [(rule.code, rule.name, rule.safety.value, rule.severity.value, _plain(rule.summary)) for rule in rules]
+    rows = [(phrase("code"), phrase("name"), phrase("edits"), phrase("severity"), "")]
+    rows += [
+        (rule.code, rule.name, phrase(rule.safety.value), phrase(rule.severity.value), _plain(told(rule.summary)))
+        for rule in rules
+    ]
     return "\n".join(_table(rows)) + "\n"
 
 
@@ -62,7 +98,13 @@ def render_releases(releases: Sequence[ReleaseInfo], format: str) -> str:
         return _json(releases)
     rows = [("torch_npu", "torch", "CANN", "Python", phrase("names known"))]
     rows += [
-        (one.torch_npu, one.torch, one.cann or "-", _range(one.pythons), "yes" if one.has_table else "no")
+        (
+            one.torch_npu,
+            one.torch,
+            one.cann or "-",
+            _range(one.pythons),
+            phrase("yes") if one.has_table else phrase("no"),
+        )
         for one in releases
     ]
     return "\n".join(_table(rows)) + "\n"
@@ -93,12 +135,19 @@ def _json(value: Any) -> str:
 
 def _table(rows: Sequence[tuple[str, ...]]) -> list[str]:
     """``rows`` in columns as wide as their widest cell; the last column as it is."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
+    widths = [max(width_of(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     return [
-        "  " + "  ".join([*(cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=True)), row[-1]]).rstrip()
+        "  "
+        + "  ".join([*(padded(cell, width) for cell, width in zip(row[:-1], widths, strict=True)), row[-1]]).rstrip()
         for row in rows
     ]
 
 
 def _range(pythons: Sequence[str]) -> str:
-    return pythons[0] if len(pythons) == 1 else f"{pythons[0]} to {pythons[-1]}" if pythons else "-"
+    return (
+        pythons[0]
+        if len(pythons) == 1
+        else phrase("{first} to {last}", first=pythons[0], last=pythons[-1])
+        if pythons
+        else "-"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from npuify.language import mark
+from npuify.language import mark, phrase
 
 _AREAS: Final = {
     "1": "Devices and names",
@@ -21,4 +21,4 @@ _AREAS: Final = {
 
 def area(code: str) -> str:
     """The area of a code such as ``NPU301``."""
-    return _AREAS.get(code.removeprefix("NPU")[:1], "Other") if code.startswith("NPU") else "Other"
+    return phrase(_AREAS.get(code.removeprefix("NPU")[:1], "Other") if code.startswith("NPU") else "Other")

@@ -68,14 +68,26 @@ def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:
     without = [one.name for one in others if not one.equivalent]
     advice += phrase("Call instead: {known}. ", known=semicolons(known[:_MOST_EQUIVALENTS])) if known else ""
     if without:
-        advice += phrase("No equivalent is known") + (f" of {', '.join(without[:6])}" if known else "") + ". "
+        advice += (
+            phrase("No equivalent is known of {names}. ", names=commas(without[:6]))
+            if known
+            else phrase("No equivalent is known. ")
+        )
     if others and all(one.has_cpu for one in others):
         advice += phrase("The project has a CPU implementation: --cpu-fallback adds the copies around the calls. ")
     return KernelGroup(
-        f"{module or 'an extension'}: {count} CUDA operator{'' if count == 1 else 's'} ({names})",
-        phrase("Kernels for NVIDIA GPUs do not build for Ascend: ")
-        + ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items()))
-        + (phrase("; they use {uses}.", uses=commas(uses)) if uses else "."),
+        plural(
+            "{module}: {count} CUDA operator ({names})",
+            "{module}: {count} CUDA operators ({names})",
+            count,
+            module=module or phrase("an extension"),
+            names=names,
+        ),
+        phrase(
+            "Kernels for NVIDIA GPUs do not build for Ascend: {kinds}{uses}.",
+            kinds=commas(f"{number} {phrase(kind)}" for kind, number in sorted(kinds.items())),
+            uses=phrase("; they use {uses}", uses=commas(uses)) if uses else "",
+        ),
         advice.strip() or _GENERAL,
         tuple(place for one in operators for place in _first(one)),
     )

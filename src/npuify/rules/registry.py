@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuify.knowledge.forms import proof_of
 from npuify.knowledge.hardware.tell import seen_lines
-from npuify.language import phrase
+from npuify.language import documentation_in_language, phrase
 from npuify.model import Evidence, Explanation, RuleInfo, Safety, Severity
 
 if TYPE_CHECKING:
@@ -84,14 +84,16 @@ class Rule(NamedTuple):
     @property
     def explanation(self) -> Explanation:
         """What ``npuify explain`` says of the rule."""
-        severity = f"severity {self.severity.value}"
+        severity = phrase("severity {level}", level=phrase(self.severity.value))
         head = (
             phrase("no edit, {severity}", severity=severity)
             if self.safety is Safety.MANUAL
-            else f"{self.safety.value} edits, {severity}"
+            else phrase("safe edits, {severity}", severity=severity)
+            if self.safety is Safety.SAFE
+            else phrase("edits to review, {severity}", severity=severity)
         )
         proof = (*proof_of(self.code), *seen_lines([f"forms/{self.code}/"]))
-        text = (head, *self.documentation.splitlines(), *(("", *proof) if proof else ()))
+        text = (head, *documentation_in_language(self.documentation).splitlines(), *(("", *proof) if proof else ()))
         return Explanation(f"{self.code} {self.name}", "rule", text, (), self.source, self.evidence)
 
     def is_called(self, what: str) -> bool:

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge.release.versions import choose_release, release_info
-from npuify.language import commas, phrase
+from npuify.language import commas, phrase, spoken
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_IN_CHINESE: Final = ".zh.md"
+"""How the name of a document ends that takes the place of the English one."""
 TEMPLATES: Final = Path(__file__).resolve().parent / "templates"
 STYLES: Final = ("npu", "portable")
 FRAMEWORKS: Final = ("pytorch", "tensorflow")
@@ -130,8 +132,9 @@ def _files_below(name: str) -> Iterator[tuple[str, Path]]:
     folder = TEMPLATES / name
     for path in sorted(folder.rglob("*")):
         # An installed npuify may have been byte-compiled.
-        if path.is_file() and "__pycache__" not in path.parts:
-            yield path.relative_to(folder).as_posix(), path
+        if path.is_file() and "__pycache__" not in path.parts and not path.name.endswith(_IN_CHINESE):
+            own = path.with_name(path.stem + _IN_CHINESE)
+            yield path.relative_to(folder).as_posix(), own if spoken() == "zh" and own.is_file() else path
 
 
 def _values(project: str, style: str, torch_npu: str | None) -> dict[str, str]:
@@ -140,10 +143,12 @@ def _values(project: str, style: str, torch_npu: str | None) -> dict[str, str]:
     portable = style == "portable"
     return {
         "project": project,
-        "for": "NPUs, GPUs and the CPU" if portable else "NPUs, and the CPU where there is none",
-        "more_requirements": "                         # on an NPU: -r requirements-npu.txt" if portable else "",
+        "for": phrase("NPUs, GPUs and the CPU") if portable else phrase("NPUs, and the CPU where there is none"),
+        "more_requirements": phrase("                         # on an NPU: -r requirements-npu.txt")
+        if portable
+        else "",
         "torch": release.torch,
         "torch_npu": release.torch_npu,
-        "cann": release.cann or "as torch_npu's own page says",
+        "cann": release.cann or phrase("as torch_npu's own page says"),
         "pythons": f"{pythons[0]} to {pythons[-1]}",
     }

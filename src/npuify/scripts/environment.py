@@ -47,24 +47,33 @@ def environment_script(release: Release, *, nodes: int = 1, interface: str = "",
         if row.when == "unset":
             if tensorflow and "torch" in row.message:
                 continue
-            left_out.append(f"# Not set: {row.name}. {row.message} [{row.evidence.value}]")
+            left_out.append(
+                "# "
+                + phrase("Not set: {name}. {message}", name=row.name, message=row.message)
+                + f" [{row.evidence.value}]"
+            )
         elif row.when == "offered":
             offered += [f"# {_fact(row, tensorflow)}", f"# {_export(row)}"]
         elif row.when == "always" or nodes > 1:
             lines += [f"# {_fact(row, tensorflow)}", _export(row)]
     if interface:
         name = shlex.quote(interface)
-        lines += ["# The host's network interface through which ranks find each other.", *_interface(name)]
+        lines += ["# " + phrase("The host's network interface through which ranks find each other."), *_interface(name)]
     elif nodes > 1:
-        offered += ["# The host's network interface, where the one that is chosen does not reach the other machines."]
+        offered += [
+            "# "
+            + phrase("The host's network interface, where the one that is chosen does not reach the other machines.")
+        ]
         offered += [f"# {line}" for line in _interface("eth0")]
     text = "\n".join([*lines, "", *offered, "", *left_out])
     return filled(
         _template(),
-        made_for="the TensorFlow adapter"
+        made_for=phrase("the TensorFlow adapter")
         if tensorflow
         else phrase(
-            "torch_npu {torch_npu} (CANN {value})", torch_npu=release.torch_npu, value=release.cann or "version unknown"
+            "torch_npu {torch_npu} (CANN {value})",
+            torch_npu=release.torch_npu,
+            value=release.cann or phrase("version unknown"),
         ),
         places=" ".join(_NEW if _is_new(release.cann) else _OLD),
         variables=text.strip(),
@@ -86,7 +95,8 @@ def _interface(name: str) -> list[str]:
 def _fact(row: EnvironmentSetting, tensorflow: bool) -> str:
     sentences = re.split(r"(?<=[.;]) ", row.message)
     told = [one for one in sentences if not (tensorflow and re.search(r"torch|init_process_group", one))]
-    return f"{' '.join(told)} [{row.evidence.value}]"
+    text = phrase(row.message) if told == sentences else " ".join(told)
+    return f"{text} [{row.evidence.value}]"
 
 
 def _export(row: EnvironmentSetting) -> str:

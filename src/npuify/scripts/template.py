@@ -1,8 +1,15 @@
-"""Texts with holes that do not look like a shell's variables: ``@@{name}``."""
+"""Scripts with holes that do not look like a shell's variables: ``@@{name}``. Comments are in the user's language."""
 
 from __future__ import annotations
 
+import re
 import string
+from typing import TYPE_CHECKING
+
+from npuify.language import ENGLISH, phrase, spoken
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 class _Script(string.Template):
@@ -15,4 +22,33 @@ def filled(text: str, **values: str) -> str:
     Raises:
         KeyError: a hole has no value.
     """
-    return _Script(text).substitute(values)
+    return _Script(in_language(text)).substitute(values)
+
+
+_LINE = r"# (?!shellcheck)[A-Za-z(@].*"
+_COMMENT = re.compile(rf"^([ \t]*){_LINE}(?:\n\1{_LINE})*$", re.MULTILINE)
+
+
+def comments(text: str) -> Iterator[str]:
+    """The comments of a script that stand in lines of their own, each as one text."""
+    for match in _COMMENT.finditer(text):
+        yield _joined(match)
+
+
+def in_language(text: str) -> str:
+    """A script with its comments in the user's language; in English as it is."""
+    return text if spoken() == ENGLISH else _COMMENT.sub(_told, text)
+
+
+def _joined(comment: re.Match[str]) -> str:
+    return " ".join(line.strip().removeprefix("# ") for line in comment.group().split("\n"))
+
+
+def _told(comment: re.Match[str]) -> str:
+    text = _joined(comment)
+    said = phrase(text)
+    if said == text:
+        return comment.group()
+    # One sentence a line: Chinese has no blanks to break lines at.
+    sentences = re.findall(r"[^。]+。?", said)
+    return "\n".join(f"{comment[1]}# {sentence}" for sentence in sentences)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.html.escape import escaped, shortened
+from npuify.html.escape import prose, shortened
 from npuify.html.frame import framed
 from npuify.language import phrase
 from npuify.trace.result import Support
@@ -28,7 +28,7 @@ def page(result: TraceResult) -> str:
     rows = operators(result)
     sections = [_section(support, [row for row in rows if row.support is support]) for support in ORDER]
     tiles = "".join(
-        f'<div class="tile {support.value}"><b>{found[support]}</b> <span>{escaped(TITLES[support])}</span></div>'
+        f'<div class="tile {support.value}"><b>{found[support]}</b> <span>{prose(TITLES[support])}</span></div>'
         for support in reversed(ORDER)
         if found[support] or support is Support.KERNEL
     )
@@ -36,21 +36,21 @@ def page(result: TraceResult) -> str:
     if result.failure is not None:
         place = f"{result.failure.file}:{result.failure.line}: " if result.failure.file else ""
         failure = (
-            f'<p class="failure">The program failed: {escaped(place)}{escaped(result.failure.kind)}: '
-            f"{escaped(result.failure.message)}</p>"
+            f'<p class="failure">The program failed: {prose(place)}{prose(result.failure.kind)}: '
+            f"{prose(result.failure.message)}</p>"
         )
-    notes = "".join(f"<li>{escaped(text)}</li>" for text in remarks(result))
+    notes = "".join(f"<li>{prose(text)}</li>" for text in remarks(result))
     return framed(
         phrase("npuify trace: {shortened}", shortened=shortened(result.script, 80)),
         style,
-        f"""<h1>Operators of {escaped(shortened(result.script, 120))}</h1>
-<p class="dim">{escaped(heading(result))}</p>
+        f"""<h1>Operators of {prose(shortened(result.script, 120))}</h1>
+<p class="dim">{prose(heading(result))}</p>
 {failure}
 <div class="tiles">{tiles}</div>
 {"".join(sections)}
 <h2>What to know</h2>
 <ul>{notes}</ul>
-<p class="dim">npuify {escaped(__version__)}. Traced in {result.seconds:.1f} s,
+<p class="dim">npuify {prose(__version__)}. Traced in {result.seconds:.1f} s,
 {result.peak_memory / 2**20:.0f} MiB of memory at most.</p>""",
     )
 
@@ -60,7 +60,7 @@ def _section(support: Support, rows: list[Operator]) -> str:
         return ""
     title = TITLES[support]
     body = "".join(_operator(row) for row in rows)
-    return f'<h2 class="{support.value}">{escaped(title[0].upper() + title[1:])} <small>{len(rows)}</small></h2>{body}'
+    return f'<h2 class="{support.value}">{prose(title[0].upper() + title[1:])} <small>{len(rows)}</small></h2>{body}'
 
 
 def _operator(row: Operator) -> str:
@@ -68,21 +68,21 @@ def _operator(row: Operator) -> str:
     rest = len(row.calls) - _CALLS
     more = f"<p class='dim'>and {rest} more</p>" if rest > 0 else ""
     message = (
-        f'<p>{escaped(row.message)} <span class="dim">({escaped(row.calls[0].evidence.value)}: '
-        f"{escaped(row.calls[0].source)})</span></p>"
+        f'<p>{prose(row.message)} <span class="dim">({prose(row.calls[0].evidence.value)}: '
+        f"{prose(row.calls[0].source)})</span></p>"
         if row.message
         else ""
     )
     return (
-        f"<details><summary><code>{escaped(row.name)}</code> <b>{row.times}</b> "
+        f"<details><summary><code>{prose(row.name)}</code> <b>{row.times}</b> "
         f'<span class="dim">{row.places} line{"s" if row.places != 1 else ""}</span></summary>{message}'
-        f"<table><tr><th>calls</th><th>line</th><th>phase</th><th>inputs</th><th>results</th></tr>{lines}</table>"
+        f"<table><tr><th>{phrase('calls')}</th><th>{phrase('line')}</th><th>{phrase('phase')}</th><th>{phrase('inputs')}</th><th>{phrase('results')}</th></tr>{lines}</table>"
         f"{more}</details>"
     )
 
 
 def _call(call: Call) -> str:
     return (
-        f"<tr><td>{call.count}</td><td><code>{escaped(call.file)}:{call.line}</code></td><td>{escaped(call.phase)}</td>"
-        f"<td>{escaped(', '.join(call.inputs))}</td><td>{escaped(', '.join(call.outputs))}</td></tr>"
+        f"<tr><td>{call.count}</td><td><code>{prose(call.file)}:{call.line}</code></td><td>{prose(call.phase)}</td>"
+        f"<td>{prose(', '.join(call.inputs))}</td><td>{prose(', '.join(call.outputs))}</td></tr>"
     )

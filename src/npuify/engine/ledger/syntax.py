@@ -132,7 +132,9 @@ class Syntax:
             if first is not None:
                 if first.use is Use.PATH and first.what.endswith("import_module()") and self._names_cuda(whole):
                     return None
-                return Cleared(_BY_USE[first.use], f"{first.what} (line {first.place.line})")
+                return Cleared(
+                    _BY_USE[first.use], phrase("{what} (line {line})", what=first.what, line=first.place.line)
+                )
             if uses.is_own:
                 return Cleared("own-value", phrase("no function of torch is given it"))
         value = node.value if isinstance(node, ast.Constant) else None

@@ -160,7 +160,12 @@ def _problem(failure: FileError, cell: CellText, text: Text, shift: int = 0) -> 
     last = len(_LINE_END.findall(cell.text)) + 1
     place = _offset(cell.text, Position(min(failure.line + shift, last), 1)) if failure.line else 0
     line, _ = text.position(cell.raw_span(place, place)[0])
-    return FileError(failure.file, f"cell {cell.cell.number}: {failure.message}", line, failure.advice)
+    return FileError(
+        failure.file,
+        phrase("cell {number}: {message}", number=cell.cell.number, message=failure.message),
+        line,
+        failure.advice,
+    )
 
 
 def _commands(

@@ -7,7 +7,7 @@ import re
 from npuify.knowledge.frameworks.explain_stacks import explain_stack, explain_stack_option
 from npuify.knowledge.frameworks.owners import frameworks
 from npuify.knowledge.frameworks.vllm import engine_arguments, vllm_sets
-from npuify.language import commas, phrase
+from npuify.language import alternatives, commas, phrase, semicolons
 from npuify.model import Explanation, NpuifyError
 
 _VLLM = re.compile(r"vllm(?:-ascend)?(?:==v?(?P<version>\d[\w.]*))?")
@@ -33,7 +33,11 @@ def explain_framework(what: str) -> Explanation | None:
     row = frameworks().get(what)
     if row is None:
         return None
-    words = [f"{kind} is {word}" for kind, word in (("cuda", row.device), ("nccl", row.backend)) if word]
+    words = [
+        phrase("{cuda} is {word}", cuda=kind, word=word)
+        for kind, word in (("cuda", row.device), ("nccl", row.backend))
+        if word
+    ]
     return Explanation(what, "framework", (row.message, *words, row.advice), (), row.source, row.evidence)
 
 
@@ -45,13 +49,13 @@ def _sets(what: str, version: str) -> Explanation:
         )
     text = []
     for row in rows:
-        index = "" if row.installable else ", not on the package index"
+        index = "" if row.installable else phrase(", not on the package index")
         triton = phrase(", triton-ascend {triton_ascend}", triton_ascend=row.triton_ascend) if row.triton_ascend else ""
         text.append(
             phrase(
                 "vllm {vllm}: vllm-ascend {plugin} ({status}{index}), torch {torch}, torch-npu "
                 "{torch_npu}{triton}, CANN {cann}, Python {python}, {chips}",
-                vllm=" or ".join(row.vllm),
+                vllm=alternatives(row.vllm),
                 plugin=row.plugin,
                 status=row.status,
                 index=index,
@@ -72,7 +76,12 @@ def _argument(what: str) -> Explanation | None:
         return None
     text = []
     for row in rows:
-        values = f" with {', '.join(row.values)}" if row.values else ""
-        done = {"remove": "removed", "set": phrase("set to {becomes}", becomes=row.becomes), "tell": "told"}[row.action]
-        text.append(f"vLLM's {what}{values}: {done}; {row.message}" + (f"; {row.advice}" if row.advice else ""))
+        values = phrase(" with {values}", values=commas(row.values)) if row.values else ""
+        done = {
+            "remove": phrase("removed"),
+            "set": phrase("set to {becomes}", becomes=row.becomes),
+            "tell": phrase("told"),
+        }[row.action]
+        said = semicolons(filter(None, (done, row.message, row.advice)))
+        text.append(phrase("vLLM's {option}{values}: {said}", option=what, values=values, said=said))
     return Explanation(what, "vLLM option", tuple(text), (), rows[0].source, rows[0].evidence)

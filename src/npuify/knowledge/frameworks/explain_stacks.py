@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from npuify.knowledge.frameworks.owners import frameworks
 from npuify.knowledge.frameworks.stacks import stack_programs, stack_rows, stacks
-from npuify.language import phrase
+from npuify.language import commas, mark, phrase, semicolons
 from npuify.model import Explanation
 
 _SUPPORT = {
@@ -21,9 +21,14 @@ def explain_stack(what: str) -> Explanation | None:
     if row is None:
         return None
     since = phrase(", from version {since}", since=row.since) if row.since else ""
-    lines = [f"{row.name} {_SUPPORT[row.support]}{since}."]
-    for title, parts in (("Set", row.set), ("Changes", row.changes), ("Stays", row.stays), ("Refused", row.refused)):
-        lines += [f"{title}: {part}" for part in parts]
+    lines = [phrase("{name} {support}{since}.", name=row.name, support=_SUPPORT[row.support], since=since)]
+    for title, parts in (
+        (mark("Set"), row.set),
+        (mark("Changes"), row.changes),
+        (mark("Stays"), row.stays),
+        (mark("Refused"), row.refused),
+    ):
+        lines += [phrase("{title}: {part}", title=phrase(title), part=part) for part in parts]
     own = frameworks().get(row.names[0])
     if own is not None:
         lines += [
@@ -42,7 +47,10 @@ def explain_stack_option(what: str) -> Explanation | None:
         return None
     text = []
     for row in rows:
-        values = f" with {', '.join(row.values)}" if row.values else ""
-        done = f"becomes {row.becomes}" if row.action == "set" else "told"
-        text.append(f"{row.stack}'s {what}{values}: {done}; {row.message}" + (f"; {row.advice}" if row.advice else ""))
+        values = phrase(" with {values}", values=commas(row.values)) if row.values else ""
+        done = phrase("becomes {value}", value=row.becomes) if row.action == "set" else phrase("told")
+        said = semicolons(filter(None, (done, row.message, row.advice)))
+        text.append(
+            phrase("{stack}'s {option}{values}: {said}", stack=row.stack, option=what, values=values, said=said)
+        )
     return Explanation(what, "option", tuple(text), (), rows[0].source, rows[0].evidence)

@@ -9,7 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
 from npuify.knowledge.hand_written import DATA, version_rows
-from npuify.language import phrase
+from npuify.language import commas, phrase
 from npuify.model import NpuifyError, Release
 
 if TYPE_CHECKING:
@@ -40,9 +40,10 @@ def unknown_release(requested: str) -> NpuifyError:
     """The error for a release without a table."""
     return NpuifyError(
         phrase("there is no table for torch_npu {value}", value=requested or "(empty)"),
-        advice="Shipped: "
-        + ", ".join(shipped_tables())
-        + ". A minor version such as 2.7 picks the table of that minor.",
+        advice=phrase(
+            "Shipped: {versions}. A minor version such as 2.7 picks the table of that minor.",
+            versions=commas(shipped_tables()),
+        ),
     )
 
 

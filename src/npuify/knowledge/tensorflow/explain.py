@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.language import mark, phrase
 from npuify.model import Evidence, Explanation
 
 from .tables import PACKAGES, STATUS_OF, adapter_options, adapters, forms, package, vendor_status
@@ -35,20 +35,23 @@ def explain_tensorflow(what: str) -> Explanation | None:
 
 
 def _option(name: str, row: AdapterOption) -> Explanation:
-    lines = [row.meaning[:1].upper() + row.meaning[1:] + "."] if row.meaning else []
+    meaning = phrase(row.meaning)
+    lines = [phrase("{meaning}.", meaning=meaning[:1].upper() + meaning[1:])] if row.meaning else []
     for label, text in (
-        ("Values", row.values),
-        ("Default", row.default),
+        (mark("Values"), row.values),
+        (mark("Default"), row.default),
         (_LINES["1"], row.tf1),
         (_LINES["2"], row.tf2),
-        ("Since", row.since),
+        (mark("Since"), row.since),
     ):
         if text:
-            lines.append(f"{label}: {text}")
+            lines.append(phrase("{title}: {part}", title=phrase(label), part=text))
     checked = package("npu_device").options.get(name)
     if checked:
         default, _, values = checked.partition("|")
-        said = f"default {default}" + (phrase(", one of {values}", values=values) if values not in ("", "None") else "")
+        said = phrase("default {default}", default=default) + (
+            phrase(", one of {values}", values=values) if values not in ("", "None") else ""
+        )
         lines.append(phrase("npu_device checks it: {said}", said=said))
     return Explanation(name, "TensorFlow adapter option", tuple(lines), (), row.source, row.evidence)
 
@@ -121,8 +124,15 @@ def _rows(name: str, side: str) -> list[Form]:
 def _form(row: Form) -> list[str]:
     becomes = row.npu.replace("\n", "; ")
     head = {
-        "edit": f"{row.gpu} becomes {becomes}" if becomes else f"{row.gpu} goes",
-        "insert": f"{row.gpu}: add {becomes}",
-        "finding": f"{row.gpu}: see {becomes}" if becomes else row.gpu,
+        "edit": phrase("{name} becomes {other}", name=row.gpu, other=becomes)
+        if becomes
+        else phrase("{name} goes", name=row.gpu),
+        "insert": phrase("{name}: add {other}", name=row.gpu, other=becomes),
+        "finding": phrase("{name}: see {other}", name=row.gpu, other=becomes) if becomes else row.gpu,
     }[row.action]
-    return [f"{_LINES[row.tensorflow]}, {row.safety.value}: {head}", *([f"    {row.note}"] if row.note else [])]
+    return [
+        phrase(
+            "{line}, {safety}: {head}", line=phrase(_LINES[row.tensorflow]), safety=phrase(row.safety.value), head=head
+        ),
+        *([f"    {phrase(row.note)}"] if row.note else []),
+    ]

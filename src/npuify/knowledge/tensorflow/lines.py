@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from npuify.language import phrase
+from npuify.language import alternatives, phrase
 from npuify.model import NpuifyError
 
 from .tables import adapters
@@ -52,9 +52,10 @@ def requested_adapter(version: str) -> Adapter:
     for adapter in adapters():
         if adapter.version == wanted or adapter.version.rpartition(".")[0] == wanted:
             return adapter
-    known = " or ".join(one.version for one in adapters())
+    known = alternatives(one.version for one in adapters())
     raise NpuifyError(
-        phrase("there is no TensorFlow adapter for {value}", value=wanted or "(empty)"), advice=f"give {known}"
+        phrase("there is no TensorFlow adapter for {value}", value=wanted or "(empty)"),
+        advice=phrase("give {versions}", versions=known),
     )
 
 

@@ -227,7 +227,11 @@ def _network(file: HostsFile, text: str, *where: str | int) -> Network:
             advice=phrase("for example {network_address}/24", network_address=net.network_address),
         )
     if str(ipaddress.IPv4Interface(text).ip) != str(net.network_address):
-        raise file.error(phrase("{text} is an address inside {net}", text=text, net=net), *where, advice=f"write {net}")
+        raise file.error(
+            phrase("{text} is an address inside {net}", text=text, net=net),
+            *where,
+            advice=phrase("write {net}", net=net),
+        )
     if net.is_multicast or net.is_loopback or net.is_link_local or net.is_unspecified or net.is_reserved:
         raise file.error(phrase("{text} cannot be a network of cards", text=text), *where)
     if net.prefixlen > 30:

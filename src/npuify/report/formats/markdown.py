@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.language import mark, phrase, plural, sentences, told
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult
 from npuify.report.addresses import rule_address
 from npuify.report.ledger import in_words, ledger_of
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from npuify.report.verdict import Group, Place, Verdict
 
 _EDITS = {
-    Safety.SAFE: "safe: same meaning on the NPU",
-    Safety.REVIEW: "review: usually correct; review it, then apply with `--unsafe`",
+    Safety.SAFE: mark("safe: same meaning on the NPU"),
+    Safety.REVIEW: mark("review: usually correct; review it, then apply with `--unsafe`"),
     Safety.MANUAL: "by hand",
 }
 _ACTS = {"migrated": "npuify", "review": "to review", "manual": "by hand", "note": "note"}
@@ -40,9 +40,9 @@ def render(result: ScanResult | MigrationResult) -> str:
 
 def _scan(result: ScanResult) -> Iterator[str]:
     summary = summarise(result, result.findings)
-    yield from ("# npuify: what this project needs to run on the NPU", "")
+    yield from (phrase("# npuify: what this project needs to run on the NPU"), "")
     yield from _numbers(
-        ("Project", _folder(result.root)),
+        (phrase("Project"), _folder(result.root)),
         (phrase("Files seen"), str(summary.files_seen)),
         (phrase("Files with findings"), str(summary.files_with_findings)),
         *_severities(summary),
@@ -60,9 +60,9 @@ def _scan(result: ScanResult) -> Iterator[str]:
 def _migration(result: MigrationResult) -> Iterator[str]:
     scan = result.scan
     summary = summarise(scan, result.left)
-    yield from ("# npuify: migration report", "")
+    yield from (phrase("# npuify: migration report"), "")
     yield from _numbers(
-        ("Source", _folder(scan.root)),
+        (phrase("Source"), _folder(scan.root)),
         *(
             [(phrase("Migrated copy"), _code_cell(result.destination))]
             if result.destination not in {"", scan.root}
@@ -70,8 +70,8 @@ def _migration(result: MigrationResult) -> Iterator[str]:
         ),
         (phrase("Files seen"), str(summary.files_seen)),
         (phrase("Files changed"), str(len(result.changed_files))),
-        ("Edits", str(len(result.changes))),
-        *_severities(summary, "Left: "),
+        (phrase("Edits"), str(len(result.changes))),
+        *_severities(summary, phrase("Left: ")),
         *_ledger(scan),
     )
     yield from _verdict(judge(result), phrase("npuify changed"))
@@ -120,9 +120,9 @@ def _release(scan: ScanResult) -> Iterator[str]:
     release = scan.release
     yield from (phrase("## Target release"), "")
     if is_for_tensorflow(scan):
-        yield from (f"{_text(scan.tensorflow.rstrip(chr(46)))}.", "")
+        yield from (phrase("{text}.", text=_text(scan.tensorflow.rstrip("."))), "")
         return
-    cann = f" and CANN {_text(release.cann)}" if release.cann else ""
+    cann = phrase(" and CANN {version}", version=_text(release.cann)) if release.cann else ""
     yield phrase(
         "**torch_npu {text}**, with torch {text2}{cann}.",
         text=_text(release.torch_npu),
@@ -130,28 +130,33 @@ def _release(scan: ScanResult) -> Iterator[str]:
         cann=cann,
     )
     if release.reason:
-        yield f"Why: {_text(release.reason)}" + ("" if release.reason.endswith(".") else ".")
+        yield phrase("Why: {reason}.", reason=_text(release.reason.removesuffix(".")))
     if scan.style != "npu":
-        yield f"Style: {_text(scan.style)}."
+        yield phrase("Style: {style}.", style=_text(scan.style))
     yield ""
 
 
 def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
     yield from (phrase("## How much work is it?"), "")
-    yield from (f"**{verdict.title}.** {_text(verdict.summary)}", "")
+    yield from (sentences(phrase("**{title}.**", title=phrase(verdict.title)), _text(verdict.summary)), "")
     yield from (phrase("Estimate: **{hours}** for one person.", hours=hours(verdict.estimate)), "")
     if verdict.blockers:
         yield from (phrase("What blocks everything else:"), "")
         for one in verdict.blockers:
             # What has a line is ticked off below, at its place.
             box = "" if one.places[0].line else "[ ] "
-            yield f"- {box}**{_text(one.what)}**: {_text(one.why)} {_where(one.places)}"
+            yield f"- {box}" + phrase(
+                "**{what}**: {why} {places}", what=_text(one.what), why=_text(one.why), places=_where(one.places)
+            )
             if one.advice:
                 yield phrase("  - What to do: {text}", text=_text(one.advice))
         yield ""
     if verdict.deciding:
         yield from (phrase("What else costs most:") if verdict.blockers else phrase("What costs most:"), "")
-        yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.deciding)
+        yield from (
+            "- " + phrase("{what}: {why} {places}", what=_text(one.what), why=_text(one.why), places=_where(one.places))
+            for one in verdict.deciding
+        )
         yield ""
     if verdict.conditional:
         yield from (phrase("What matters only where it is asked for:"), "")
@@ -167,7 +172,10 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
         yield ""
     if verdict.operators:
         yield from (phrase("Operators that determine whether it runs, and how fast:"), "")
-        yield from (f"- {_text(one.what)}: {_text(one.why)} {_where(one.places)}" for one in verdict.operators)
+        yield from (
+            "- " + phrase("{what}: {why} {places}", what=_text(one.what), why=_text(one.why), places=_where(one.places))
+            for one in verdict.operators
+        )
         yield ""
     if any(group.count for group in (verdict.migrated, verdict.review, verdict.manual)):
         yield from (phrase("| action | places | files | codes |"), "|---|---:|---:|---|")
@@ -180,7 +188,7 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
         for part in verdict.estimate.parts:
             yield f"| {_cell(part.name)} | {part.low:.1f} | {part.high:.1f} | {_cell(part.basis)} |"
         yield ""
-        yield from (_text(" ".join(verdict.estimate.how)), "")
+        yield from (sentences(*map(_text, verdict.estimate.how)), "")
     yield from _programs(verdict)
     yield from _survey(verdict)
 
@@ -188,11 +196,17 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
 def _programs(verdict: Verdict) -> Iterator[str]:
     if not verdict.programs:
         return
-    yield from ("### Programs", "", phrase("| program | verdict | what decides it | only with |"), "|---|---|---|---|")
+    yield from (
+        phrase("### Programs"),
+        "",
+        phrase("| program | verdict | what decides it | only with |"),
+        "|---|---|---|---|",
+    )
     for one in verdict.programs:
         decides = "; ".join(f"{_cell(kind.what)} {_where(kind.places)}" for kind in (*one.blockers, *one.deciding))
         asked = ", ".join(_code_cell(switch.what) for switch in one.conditional)
-        yield f"| {_code_cell(one.file)} | {one.title}. {_cell(one.summary)} | {decides} | {asked} |"
+        said = sentences(phrase("{title}.", title=phrase(one.title)), _cell(one.summary))
+        yield f"| {_code_cell(one.file)} | {said} | {decides} | {asked} |"
     yield ""
 
 
@@ -203,18 +217,19 @@ def _survey(verdict: Verdict) -> Iterator[str]:
         for point in survey.entry_points:
             first = point.mentions[0]
             said = f", {_code_cell(first.text)}" if first.text else ""
-            yield f"| {_code_cell(point.file)} | {first.kind}, {_code_cell(f'{first.file}:{first.line}')}{said} |"
+            place = _code_cell(f"{first.file}:{first.line}")
+            yield f"| {_code_cell(point.file)} | {_cell(first.kind)}, {place}{said} |"
         yield ""
     if survey.frameworks:
         yield from (
-            "### Dependencies",
+            phrase("### Dependencies"),
             "",
             phrase("| package | required version | files that import it |"),
             "|---|---|---:|",
         )
         for one in survey.frameworks:
             asked = (
-                f"{_code_cell(one.version)} in {_code_cell(one.required_by)}"
+                phrase("{version} in {file}", version=_code_cell(one.version), file=_code_cell(one.required_by))
                 if one.version
                 else phrase("not specified")
             )
@@ -242,10 +257,14 @@ def _by_code(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -
     yield from (phrase("| code | name | places | severity | action |"), "|---|---|---:|---|---|")
     for one in summary.by_code:
         counts = acting[one.code]
-        words = [f"{counts[key]} {word}" if len(counts) > 1 else word for key, word in _ACTS.items() if counts[key]]
+        words = [
+            f"{counts[key]} {phrase(word)}" if len(counts) > 1 else phrase(word)
+            for key, word in _ACTS.items()
+            if counts[key]
+        ]
         address = rule_address(one.code)
         code = f"[{one.code}]({address})" if address else one.code
-        yield f"| {code} | {_cell(one.name)} | {one.count} | {one.severity.value} | {', '.join(words)} |"
+        yield f"| {code} | {_cell(one.name)} | {one.count} | {phrase(one.severity.value)} | {', '.join(words)} |"
     yield ""
 
 
@@ -305,13 +324,21 @@ def _ticked(findings: Sequence[Finding]) -> Iterator[str]:
     for file, group in groupby(findings, key=lambda one: one.file):
         yield from (f"### {_code(file)}", "")
         for one in group:
-            what = f"**{one.severity.value}** {one.code} {_code(one.name)}"
-            yield f"- [ ] line {one.start.line}: {what}: {_text(one.message)}{_sure(one)}"
+            what = f"**{phrase(one.severity.value)}** {one.code} {_code(one.name)}"
+            yield phrase(
+                "- [ ] line {line}: {what}: {message}{sure}",
+                line=one.start.line,
+                what=what,
+                message=_text(one.message),
+                sure=_sure(one),
+            )
             if one.advice:
                 yield phrase("  - What to do: {text}", text=_text(one.advice))
             if one.edits:
                 yield phrase(
-                    "  - An edit is offered ({EDITS}): {offered}", EDITS=_EDITS[one.safety], offered=_offered(one)
+                    "  - An edit is offered ({EDITS}): {offered}",
+                    EDITS=phrase(_EDITS[one.safety]),
+                    offered=_offered(one),
                 )
         yield ""
 
@@ -322,12 +349,22 @@ def _listed(findings: Sequence[Finding]) -> Iterator[str]:
         yield from (f"### {_code(file)}", "")
         lines: dict[tuple[str, str], list[int]] = {}
         for one in group:
-            edit = f": {_offered(one)}" if one.edits else ""
-            said = f"{one.code} {_code(one.name)}: {_text(one.message)}{_sure(one)}{edit}"
+            said = phrase(
+                "{code}: {message}{sure}",
+                code=f"{one.code} {_code(one.name)}",
+                message=_text(one.message),
+                sure=_sure(one),
+            )
+            if one.edits:
+                said = phrase("{said}: {edit}", said=said, edit=_offered(one))
             lines.setdefault((said, one.advice), []).append(one.start.line)
         for (said, advice), numbers in lines.items():
             where = ", ".join(map(str, dict.fromkeys(numbers)))
-            yield f"- line{'' if len(set(numbers)) == 1 else 's'} {where}: {said}"
+            yield (
+                phrase("- line {where}: {said}", where=where, said=said)
+                if len(set(numbers)) == 1
+                else phrase("- lines {where}: {said}", where=where, said=said)
+            )
             if advice:
                 yield phrase("  - What to do: {text}", text=_text(advice))
         yield ""
@@ -339,10 +376,11 @@ def _sure(finding: Finding) -> str:
 
 
 def _offered(finding: Finding) -> str:
-    edit = finding.edits[0]
+    edit, others = finding.edits[0], len(finding.edits) - 1
     before, after = (_shortened(" ".join(text.split())) for text in (edit.before, edit.after))
-    more = f", and {counted(len(finding.edits) - 1, 'more edit')}" if len(finding.edits) > 1 else ""
-    return f"{_code(before) if before else 'nothing'} → {_code(after) if after else 'nothing'}{more}"
+    more = plural(", and {count} more edit", ", and {count} more edits", others) if others else ""
+    nothing = phrase("nothing")
+    return f"{_code(before) if before else nothing} → {_code(after) if after else nothing}{more}"
 
 
 def _errors(errors: Sequence[FileError]) -> Iterator[str]:
@@ -350,8 +388,10 @@ def _errors(errors: Sequence[FileError]) -> Iterator[str]:
         return
     yield from (phrase("## Files that could not be processed properly"), "")
     for error in in_order(errors):
-        line = f" line {error.line}" if error.line else ""
-        yield f"- [ ] {_code(error.file)}{line}: {_text(error.message)}"
+        place = (
+            phrase("{file} line {line}", file=_code(error.file), line=error.line) if error.line else _code(error.file)
+        )
+        yield phrase("- [ ] {place}: {message}", place=place, message=_text(error.message))
         if error.advice:
             yield phrase("  - What to do: {text}", text=_text(error.advice))
     yield ""
@@ -408,7 +448,7 @@ def _code_cell(text: str) -> str:
 
 def _text(text: str, *, code: Callable[[str], str] = _code) -> str:
     """Prose on one line: what is between backticks stays code, elsewhere nothing is taken for markup."""
-    pieces = in_one_line(text).split("`")
+    pieces = in_one_line(told(text)).split("`")
     # Backticks side by side would join into longer marks, which end where nobody meant it.
     if len(pieces) % 2 == 0 or not all(pieces[1:-1]):
         return _escaped("`".join(pieces))
@@ -421,4 +461,4 @@ def _escaped(text: str) -> str:
 
 
 def _cell(text: str) -> str:
-    return _escaped(in_one_line(text))
+    return _escaped(in_one_line(told(text)))

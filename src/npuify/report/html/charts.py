@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.html.escape import escaped, shortened
+from npuify.language import told
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,11 +50,11 @@ def stacked(bars: Sequence[Bar], statuses: Sequence[str], title: str, kind: str)
                 width = max(room * count / most, _THIN)
                 parts.append(f'<rect class="s-{status}" x="{x:.1f}" width="{width - 2:.1f}" height="16"/>')
                 x += width
-        told = ", ".join(f"{bar.counts[status]} {status}" for status in statuses if bar.counts.get(status))
+        said = ", ".join(f"{bar.counts[status]} {status}" for status in statuses if bar.counts.get(status))
         rows.append(
             f'<li><button type="button" class="bar" data-kind="{escaped(kind)}" '
             f'data-value="{escaped(bar.filter or bar.label)}" title="{escaped(shortened(bar.label, 300))}: '
-            f'{escaped(told)}">{_label(bar.label)}{_drawn("".join(parts))}'
+            f'{escaped(said)}">{_label(bar.label)}{_drawn("".join(parts))}'
             f'<span class="value">{sum(bar.counts.values())}</span></button></li>'
         )
     return _chart(rows, title)
@@ -70,7 +71,7 @@ def ranges(parts: Sequence[Part], title: str) -> str:
             f'<rect class="range" x="{start:.1f}" y="2" width="{max(end - start, _THIN):.1f}" height="12"/>'
         )
         rows.append(
-            f'<li class="bar" title="{escaped(part.basis)}">{_label(part.name)}{_drawn(drawn)}'
+            f'<li class="bar" title="{escaped(told(part.basis))}">{_label(told(part.name))}{_drawn(drawn)}'
             f'<span class="value">{_hours(part.low)}–{_hours(part.high)} h</span></li>'
         )
     return _chart(rows, title)

@@ -6,7 +6,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from npuify.html.escape import escaped, shortened
+from npuify.language import phrase, told
 from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
+from npuify.report.summary import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +29,8 @@ def left_alone(entries: Sequence[LedgerEntry]) -> str:
         return ""
     groups = "".join(_group(group) for group in cleared_by_reason(entries))
     return (
-        '<section class="card wide" id="left-alone"><h2>Left alone, and why</h2>'
-        f"<p>Places that concern CUDA: {escaped(counts)}.</p>{groups}</section>"
+        f'<section class="card wide" id="left-alone"><h2>{phrase("Left alone, and why")}</h2>'
+        f"<p>{escaped(phrase('Places that concern CUDA: {counts}.', counts=counts))}</p>{groups}</section>"
     )
 
 
@@ -36,17 +38,22 @@ def _group(group: Group) -> str:
     reason, entries = group
     places = "".join(_place(entry) for entry in entries[:_MOST_PLACES])
     files = Counter(entry.file for entry in entries[_MOST_PLACES:])
-    more = (
-        f"<p>and {sum(files.values())} more in {len(files)} files: npuify scan --ledger lists all</p>" if files else ""
+    rest = phrase(
+        "and {number} more in {files}: npuify scan --ledger lists all",
+        number=sum(files.values()),
+        files=counted(len(files), "file"),
     )
+    more = f"<p>{rest}</p>" if files else ""
     return (
-        f"<details><summary><b>{reason.count}</b> {escaped(reason.title)} "
-        f'<small class="dim">{escaped(reason.reason)}</small></summary><p>{escaped(reason.text)}</p>'
+        f"<details><summary><b>{reason.count}</b> {escaped(told(reason.title))} "
+        f'<small class="dim">{escaped(told(reason.reason))}</small></summary><p>{escaped(told(reason.text))}</p>'
         f"<ul>{places}</ul>{more}</details>"
     )
 
 
 def _place(entry: LedgerEntry) -> str:
-    because = f' <small class="dim">{escaped(shortened(entry.because, _LONGEST))}</small>' if entry.because else ""
+    because = (
+        f' <small class="dim">{escaped(shortened(told(entry.because), _LONGEST))}</small>' if entry.because else ""
+    )
     place = f"{shortened(entry.file, _LONGEST)}:{entry.line}:{entry.column}"
     return f"<li><bdi>{escaped(place)}</bdi> <code>{escaped(shortened(entry.word, _LONGEST))}</code>{because}</li>"

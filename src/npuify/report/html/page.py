@@ -11,8 +11,8 @@ import msgspec
 
 from npuify.html.escape import embedded, escaped, shortened
 from npuify.html.frame import framed
-from npuify.language import phrase
-from npuify.model import MigrationResult, ScanResult
+from npuify.language import commas, phrase, told
+from npuify.model import MigrationResult, ScanResult, Severity
 from npuify.report.areas import area
 from npuify.report.evidence import KNOWN
 from npuify.report.html.charts import Bar, proportions, ranges, stacked
@@ -43,7 +43,7 @@ def render(result: ScanResult | MigrationResult) -> str:
     code = Code(result)
     table, changes = rows(result, code), diffs(code)
     script = _asset("script.js")
-    data = {"migrated": code.migrated, "rows": table, "diffs": changes}
+    data = {"words": _words(migrated=code.migrated), "rows": table, "diffs": changes}
     project = Path(scan.root).absolute().name or scan.root
     sections = [
         _header(project, result, verdict),
@@ -68,6 +68,24 @@ def render(result: ScanResult | MigrationResult) -> str:
     )
 
 
+def _words(*, migrated: bool) -> dict[str, str]:
+    """What the script of the page says."""
+    return {
+        "migrated": phrase("edited") if migrated else phrase("edit"),
+        "review": phrase("review"),
+        "manual": phrase("by hand"),
+        "note": phrase("note"),
+        "of": phrase("{matching} of {all}", matching="{matching}", all="{all}"),
+        "more": phrase("Show more ({left} left)", left="{left}"),
+        "nothing": phrase("Nothing fits these filters."),
+        "known": phrase("Known: {evidence}", evidence="{evidence}"),
+        "source": phrase("Known: {evidence}, {source}", evidence="{evidence}", source="{source}"),
+        "open": phrase("Open all"),
+        "close": phrase("Close all"),
+        **_levels(),
+    }
+
+
 def style() -> str:
     """The style sheet of the page, for pages that are to look like it."""
     return _asset("style.css")
@@ -76,14 +94,14 @@ def style() -> str:
 def _header(project: str, result: ScanResult | MigrationResult, verdict: Verdict) -> str:
     scan = result if isinstance(result, ScanResult) else result.scan
     if isinstance(result, ScanResult):
-        what = "Scan"
+        what = phrase("Scan")
     else:
-        what = "Migration" if result.destination else "Migration, nothing written"
-    level = verdict.level
+        what = phrase("Migration") if result.destination else phrase("Migration, nothing written")
+    level, theme = verdict.level, phrase("Light or dark")
     return (
         f'<header class="top"><div class="bar-top"><span class="brand">npuify</span>'
         f'<span class="dim">{what} · {counted(scan.files_seen, "file")}</span>'
-        '<button id="theme" type="button" title="Light or dark" aria-label="Light or dark">◐</button></div>'
+        f'<button id="theme" type="button" title="{theme}" aria-label="{theme}">◐</button></div>'
         f'<div class="hero l-{level.value}"><div class="badge" aria-hidden="true">{_ICONS[level]}</div><div>'
         f'<p class="project"><bdi>{escaped(shortened(project, 120))}</bdi></p>'
         f"<h1>{escaped(verdict.title)}</h1><p>{escaped(verdict.summary)}</p></div>"
@@ -95,9 +113,15 @@ def _hours(estimate: Estimate) -> str:
     if not estimate.high:
         return ""
     return (
-        f'<div class="hours"><b>{estimate.likely:g}</b><span>{"hour" if estimate.likely == 1 else "hours"}, '
-        f"{estimate.low:g} to {estimate.high:g}</span><small>a judgment, not a measurement</small></div>"
+        f'<div class="hours"><b>{estimate.likely:g}</b><span>{_unit(estimate)}</span>'
+        f"<small>{phrase('a judgment, not a measurement')}</small></div>"
     )
+
+
+def _unit(estimate: Estimate) -> str:
+    if estimate.likely == 1:
+        return phrase("hour, {low:g} to {high:g}", low=estimate.low, high=estimate.high)
+    return phrase("hours, {low:g} to {high:g}", low=estimate.low, high=estimate.high)
 
 
 def _tiles(verdict: Verdict, *, migrated: bool) -> str:
@@ -109,29 +133,33 @@ def _tiles(verdict: Verdict, *, migrated: bool) -> str:
     }
     words = {
         "migrated": (
-            "edited by npuify" if migrated else "npuify edits",
-            "places that npuify changed" if migrated else "places that a migration edits",
+            phrase("edited by npuify") if migrated else phrase("npuify edits"),
+            phrase("places that npuify changed") if migrated else phrase("places that a migration edits"),
         ),
-        "review": ("to review", "an edit to review, or a warning"),
-        "manual": ("by hand", "will not run without manual changes"),
-        "note": ("notes", "worth knowing; nothing breaks"),
+        "review": (phrase("to review"), phrase("an edit to review, or a warning")),
+        "manual": (phrase("by hand"), phrase("will not run without manual changes")),
+        "note": (phrase("notes"), phrase("worth knowing; nothing breaks")),
     }
     tiles = "".join(
         f'<button type="button" class="tile t-{key if count else "none"}" data-kind="status" data-value="{key}">'
         f"<b>{count}</b><span>{words[key][0]}</span><small>{words[key][1]}</small></button>"
         for key, count in counts.items()
     )
-    return f'<section class="tiles">{tiles}</section>{proportions(counts, "Who has to act, by number of places")}'
+    return (
+        f'<section class="tiles">{tiles}</section>{proportions(counts, phrase("Who has to act, by number of places"))}'
+    )
 
 
 def _blockers(verdict: Verdict) -> str:
     blocks = []
     if verdict.blockers:
-        blocks.append(f'<div class="card wide"><h2>What blocks it</h2>{_kinds(verdict.blockers, "blocker")}</div>')
+        blocks.append(
+            f'<div class="card wide"><h2>{phrase("What blocks it")}</h2>{_kinds(verdict.blockers, "blocker")}</div>'
+        )
     if verdict.deciding:
         style = "two" if len(verdict.deciding) > 1 else ""
         kinds = _kinds(verdict.deciding, style)
-        blocks.append(f'<div class="card wide"><h2>What costs most</h2>{kinds}</div>')
+        blocks.append(f'<div class="card wide"><h2>{phrase("What costs most")}</h2>{kinds}</div>')
     if verdict.conditional:
         style = "two" if len(verdict.conditional) > 1 else ""
         kinds = _kinds(
@@ -141,11 +169,11 @@ def _blockers(verdict: Verdict) -> str:
             ],
             style,
         )
-        blocks.append(f'<div class="card wide"><h2>What options ask for</h2>{kinds}</div>')
+        blocks.append(f'<div class="card wide"><h2>{phrase("What options ask for")}</h2>{kinds}</div>')
     if verdict.operators:
         style = "two" if len(verdict.operators) > 1 else ""
         kinds = _kinds(verdict.operators, style)
-        blocks.append(f'<div class="card wide"><h2>Critical operators</h2>{kinds}</div>')
+        blocks.append(f'<div class="card wide"><h2>{phrase("Critical operators")}</h2>{kinds}</div>')
     return f'<section class="cards">{"".join(blocks)}</section>' if blocks else ""
 
 
@@ -156,24 +184,26 @@ def _programs(verdict: Verdict) -> str:
     items = []
     for one in verdict.programs:
         decides = "".join(
-            f"<p>{escaped(shortened(kind.what, 200))} {_where(kind.places)}</p>"
+            f"<p>{escaped(shortened(told(kind.what), 200))} {_where(kind.places)}</p>"
             for kind in (*one.blockers, *one.deciding)
         )
-        asked = ", ".join(f"<code>{escaped(shortened(switch.what, 80))}</code>" for switch in one.conditional)
+        switches = commas(f"<code>{escaped(shortened(switch.what, 80))}</code>" for switch in one.conditional)
+        asked = f'<p class="dim">{phrase("More only with {what}", what=switches)}</p>' if switches else ""
         items.append(
-            f'<li><p><b>{escaped(one.title)}</b> {_place(one.file, 0)}</p><p class="dim">{_prose(one.summary)}</p>'
-            f"{decides}" + (f'<p class="dim">More only with {asked}</p>' if asked else "") + "</li>"
+            f"<li><p><b>{escaped(phrase(one.title))}</b> {_place(one.file, 0)}</p>"
+            f'<p class="dim">{_prose(one.summary)}</p>'
+            f"{decides}{asked}</li>"
         )
     style = "two" if len(items) > 1 else ""
     return (
-        '<section class="cards"><div class="card wide"><h2>Programs</h2>'
+        f'<section class="cards"><div class="card wide"><h2>{phrase("Programs")}</h2>'
         f'<ul class="kinds {style}">{"".join(items)}</ul></div></section>'
     )
 
 
 def _kinds(kinds: Sequence[Blocker], style: str) -> str:
     items = "".join(
-        f"<li><p><b>{escaped(shortened(one.what, 200))}</b> {_where(one.places)}</p>"
+        f"<li><p><b>{escaped(shortened(told(one.what), 200))}</b> {_where(one.places)}</p>"
         f'<p class="dim">{_prose(one.why)}</p>' + (f"<p>→ {_prose(one.advice)}</p>" if one.advice else "") + "</li>"
         for one in kinds
     )
@@ -193,7 +223,7 @@ def _place(file: str, line: int) -> str:
 
 def _prose(text: str) -> str:
     """Prose with what stands between backticks as code."""
-    pieces = " ".join(text.split()).split("`")
+    pieces = " ".join(told(text).split()).split("`")
     if len(pieces) % 2 == 0:
         return escaped("`".join(pieces))
     return "".join(f"<code>{escaped(one)}</code>" if odd % 2 else escaped(one) for odd, one in enumerate(pieces))
@@ -205,26 +235,31 @@ def _charts(table: Sequence[Mapping[str, Any]], verdict: Verdict) -> str:
         areas = _counts((row["area"], row["status"]) for row in table)
         files = _counts((row["file"], row["status"]) for row in table)
         stack.append(
-            f'<div class="card"><h2>By area</h2>{stacked(areas, STATUSES, "Places by area", "area")}{_legend()}</div>'
+            f'<div class="card"><h2>{phrase("By area")}'
+            f"</h2>{stacked(areas, STATUSES, phrase('Places by area'), 'area')}{_legend()}</div>"
         )
         more = len(files) - _FILES_CHARTED
-        rest = f'<p class="dim">and {counted(more, "file")} with fewer.</p>' if more > 0 else ""
-        chart = stacked(files[:_FILES_CHARTED], STATUSES, "Places by file", "file")
-        cards.append(f'<div class="card"><h2>By file</h2>{chart}{rest}</div>')
+        rest = (
+            f'<p class="dim">{phrase("and {files} with fewer.", files=counted(more, "file"))}</p>' if more > 0 else ""
+        )
+        chart = stacked(files[:_FILES_CHARTED], STATUSES, phrase("Places by file"), "file")
+        cards.append(f'<div class="card"><h2>{phrase("By file")}</h2>{chart}{rest}</div>')
     estimate = verdict.estimate
     if not estimate.parts:
         return ""
-    how = "".join(f"<p>{escaped(text)}</p>" for text in estimate.how)
+    how = "".join(f"<p>{escaped(told(text))}</p>" for text in estimate.how)
     parts = "".join(
-        f"<tr><td>{escaped(part.name)}</td><td class='n'>{part.low:.1f}</td><td class='n'>{part.high:.1f}</td>"
-        f"<td class='dim'>{escaped(part.basis)}</td></tr>"
+        f"<tr><td>{escaped(told(part.name))}</td><td class='n'>{part.low:.1f}</td><td class='n'>{part.high:.1f}</td>"
+        f"<td class='dim'>{escaped(told(part.basis))}</td></tr>"
         for part in estimate.parts
     )
+    who = phrase("{hours} for one person who knows the project and is new to Ascend.", hours=hours(estimate))
     stack.append(
-        f'<div class="card"><h2>By effort</h2><p>{escaped(hours(estimate))} for one person who knows the project '
-        f"and is new to Ascend.</p>{ranges(estimate.parts, 'Hours by part, from low to high')}"
-        f"<details><summary>How this is made, and what it leaves out</summary>{how}"
-        "<table><thead><tr><th>part</th><th class='n'>low, h</th><th class='n'>high, h</th><th>counted</th></tr>"
+        f'<div class="card"><h2>{phrase("By effort")}</h2><p>{escaped(who)}</p>'
+        f"{ranges(estimate.parts, phrase('Hours by part, from low to high'))}"
+        f"<details><summary>{phrase('How this is made, and what it leaves out')}</summary>{how}"
+        f"<table><thead><tr><th>{phrase('part')}</th><th class='n'>{phrase('low, h')}</th>"
+        f"<th class='n'>{phrase('high, h')}</th><th>{phrase('counted')}</th></tr>"
         f"</thead><tbody>{parts}</tbody></table></details></div>"
     )
     return f'<section class="cards"><div class="stack">{"".join(stack)}</div>{"".join(cards)}</section>'
@@ -238,9 +273,14 @@ def _counts(pairs: Iterable[tuple[str, str]]) -> list[Bar]:
     return sorted(bars, key=lambda bar: (-sum(bar.counts.values()), bar.label))
 
 
+def _actors() -> dict[str, str]:
+    """Who acts, for each status, in the order in which they are drawn."""
+    words = (phrase("edited by npuify"), phrase("to review"), phrase("by hand"), phrase("notes"))
+    return dict(zip(STATUSES, words, strict=True))
+
+
 def _legend() -> str:
-    words = ("edited by npuify", "to review", "by hand", "notes")
-    items = (f'<span><i class="k-{key}"></i>{word}</span>' for key, word in zip(STATUSES, words, strict=True))
+    items = (f'<span><i class="k-{key}"></i>{word}</span>' for key, word in _actors().items())
     return f'<p class="legend">{"".join(items)}</p>'
 
 
@@ -249,11 +289,13 @@ def _aim(scan: ScanResult, table: Sequence[Mapping[str, Any]]) -> str:
     cann = f"<dt>CANN</dt><dd>{escaped(release.cann)}</dd>" if release.cann else ""
     kinds = Counter(str(row["evidence"]) for row in table)
     known = "".join(
-        f"<tr><td><b>{kind.value}</b></td><td>{text}</td><td class='n'>{kinds[kind.value]}</td></tr>"
+        f"<tr><td><b>{kind.value}</b></td><td>{phrase(text)}</td><td class='n'>{kinds[kind.value]}</td></tr>"
         for kind, text in KNOWN.items()
         if kinds[kind.value]
     )
-    evidence = f"<table><tbody>{known}</tbody></table>" if known else "<p>No finding is based on a fact.</p>"
+    evidence = (
+        f"<table><tbody>{known}</tbody></table>" if known else f"<p>{phrase('No finding is based on a fact.')}</p>"
+    )
     target = (
         f"<dl><dt>torch_npu</dt><dd>{escaped(release.torch_npu)}</dd><dt>torch</dt><dd>{escaped(release.torch)}</dd>{cann}"
         f'</dl><p class="dim">{_prose(release.reason)}</p>'
@@ -261,8 +303,8 @@ def _aim(scan: ScanResult, table: Sequence[Mapping[str, Any]]) -> str:
     if is_for_tensorflow(scan):
         target = f"<p>{_prose(scan.tensorflow)}</p>"
     return (
-        f'<section class="cards"><div class="card"><h2>Target release</h2>{target}</div>'
-        f'<div class="card"><h2>Evidence for the facts</h2>{evidence}</div></section>'
+        f'<section class="cards"><div class="card"><h2>{phrase("Target release")}</h2>{target}</div>'
+        f'<div class="card"><h2>{phrase("Evidence for the facts")}</h2>{evidence}</div></section>'
     )
 
 
@@ -270,7 +312,7 @@ def _survey(survey: Survey) -> str:
     cards = []
     if survey.entry_points:
         body = "".join(
-            f"<tr><td>{_place(point.file, 0)}</td><td>{escaped(first.kind)} <span class='dim'>"
+            f"<tr><td>{_place(point.file, 0)}</td><td>{escaped(told(first.kind))} <span class='dim'>"
             f"{_place(first.file, first.line)}</span>"
             + (f"<br><code class='dim'><bdi>{escaped(shortened(first.text, 110))}</bdi></code>" if first.text else "")
             + "</td></tr>"
@@ -279,7 +321,7 @@ def _survey(survey: Survey) -> str:
         )
         count = len(survey.entry_points)
         cards.append(
-            f'<div class="card"><h2>Entry points <small>{count}</small></h2>'
+            f'<div class="card"><h2>{phrase("Entry points")} <small>{count}</small></h2>'
             f'<div class="scroll"><table class="fixed"><tbody>{body}</tbody></table></div></div>'
         )
     if survey.frameworks:
@@ -290,13 +332,13 @@ def _survey(survey: Survey) -> str:
                 f"<code>{escaped(shortened(one.version, 60))}</code> <span class='dim'>"
                 f"{escaped(shortened(one.required_by, 60))}</span>"
                 if one.version
-                else "<span class='dim'>no version asked for</span>"
+                else f"<span class='dim'>{phrase('no version asked for')}</span>"
             )
             + f"</td><td class='n'>{counted(one.files, 'file')}</td></tr>"
             for one in survey.frameworks
         )
         cards.append(
-            f'<div class="card"><h2>Dependencies <small>{len(survey.frameworks)}</small></h2>'
+            f'<div class="card"><h2>{phrase("Dependencies")} <small>{len(survey.frameworks)}</small></h2>'
             f'<div class="scroll"><table><tbody>{body}</tbody></table></div></div>'
         )
     return f'<section class="cards">{"".join(cards)}</section>' if cards else ""
@@ -304,33 +346,46 @@ def _survey(survey: Survey) -> str:
 
 def _table(table: Sequence[Mapping[str, Any]]) -> str:
     if not table:
-        return '<section class="card"><h2>Findings</h2><p>No work was found.</p></section>'
+        return f'<section class="card"><h2>{phrase("Findings")}</h2><p>{phrase("No work was found.")}</p></section>'
+    without = phrase("The table needs its small script; the other formats of npuify contain the same as text.")
     options = "".join(f"<option>{escaped(name)}</option>" for name in sorted({area(row["code"]) for row in table}))
-    severities = "".join(f"<option>{name}</option>" for name in ("error", "warning", "info"))
-    statuses = "".join(
-        f'<option value="{key}">{word}</option>'
-        for key, word in zip(STATUSES, ("edited by npuify", "to review", "by hand", "notes"), strict=True)
-    )
+    severities = "".join(f'<option value="{name}">{level}</option>' for name, level in _levels().items())
+    statuses = "".join(f'<option value="{key}">{word}</option>' for key, word in _actors().items())
     return (
-        f'<section class="card" id="findings"><h2>Findings <small id="count" role="status">{len(table)}</small></h2>'
+        f'<section class="card" id="findings"><h2>{phrase("Findings")} '
+        f'<small id="count" role="status">{len(table)}</small></h2>'
         '<div class="filters">'
-        '<input id="q" type="search" placeholder="Search file, code, message…" aria-label="Search">'
-        f'<select id="status" aria-label="Who acts"><option value="">Anyone</option>{statuses}</select>'
-        f'<select id="severity" aria-label="Severity"><option value="">Any severity</option>{severities}</select>'
-        f'<select id="area" aria-label="Area"><option value="">All areas</option>{options}</select>'
-        '<select id="file" aria-label="File"><option value="">All files</option></select>'
-        '<button id="clear" type="button">Clear</button></div>'
+        f'<input id="q" type="search" placeholder="{phrase("Search file, code, message…")}" '
+        f'aria-label="{phrase("Search")}">'
+        f'<select id="status" aria-label="{phrase("Who acts")}"><option value="">{phrase("Anyone")}'
+        f"</option>{statuses}</select>"
+        f'<select id="severity" aria-label="{phrase("Severity")}"><option value="">{phrase("Any severity")}'
+        f"</option>{severities}</select>"
+        f'<select id="area" aria-label="{phrase("Area")}"><option value="">{phrase("All areas")}</option>{options}'
+        "</select>"
+        f'<select id="file" aria-label="{phrase("File")}"><option value="">{phrase("All files")}</option></select>'
+        f'<button id="clear" type="button">{phrase("Clear")}</button></div>'
         f'<table class="findings"><thead><tr>{_sortable()}</tr></thead><tbody id="rows"></tbody></table>'
-        '<button id="more" type="button" hidden>Show more</button>'
-        "<noscript><p>The table needs its small script; the other formats of npuify contain the same as text.</p>"
+        f'<button id="more" type="button" hidden>{phrase("Show more")}</button>'
+        f"<noscript><p>{without}</p>"
         "</noscript></section>"
     )
 
 
+def _levels() -> dict[str, str]:
+    return {one.value: phrase(one.value) for one in Severity}
+
+
 def _sortable() -> str:
-    columns = {"status": "who", "severity": "severity", "code": "code", "place": "place", "message": "what"}
+    columns = {
+        "status": phrase("who"),
+        "severity": phrase("severity"),
+        "code": phrase("code"),
+        "place": phrase("place"),
+        "message": phrase("what"),
+    }
     return "".join(
-        f'<th scope="col"><button type="button" data-sort="{key}" title="Sort by this">{word}</button></th>'
+        f'<th scope="col"><button type="button" data-sort="{key}" title="{phrase("Sort by this")}">{word}</button></th>'
         for key, word in columns.items()
     )
 
@@ -339,13 +394,13 @@ def _changes(changes: Sequence[Mapping[str, Any]], code: Code) -> str:
     if not code.migrated:
         return ""
     if not changes:
-        why = "Too much for one page: see changes.csv." if code.diffs else "No file changes."
-        return f'<section class="card"><h2>Changes</h2><p>{why}</p></section>'
+        why = phrase("Too much for one page: see changes.csv.") if code.diffs else phrase("No file changes.")
+        return f'<section class="card"><h2>{phrase("Changes")}</h2><p>{why}</p></section>'
     added, removed = (sum(one[key] for one in changes) for key in ("added", "removed"))
     return (
-        f'<section class="card" id="changes"><h2>Changes <small>{counted(len(changes), "file")}, '
+        f'<section class="card" id="changes"><h2>{phrase("Changes")} <small>{counted(len(changes), "file")}, '
         f'<span class="plus">+{added}</span> <span class="minus">−{removed}</span></small></h2>'
-        '<p><button id="open-all" type="button">Open all</button></p><div id="diffs"></div></section>'
+        f'<p><button id="open-all" type="button">{phrase("Open all")}</button></p><div id="diffs"></div></section>'
     )
 
 
@@ -358,20 +413,24 @@ def _errors(errors: Sequence[FileError]) -> str:
         + "</li>"
         for error in in_order(errors)
     )
-    return f'<section class="card"><h2>Not processed properly</h2><ul class="kinds">{items}</ul></section>'
+    return f'<section class="card"><h2>{phrase("Not processed properly")}</h2><ul class="kinds">{items}</ul></section>'
 
 
 def _limits(*, migrated: bool) -> str:
     ran = (
-        "neither the original nor the migrated program, and nothing on an Ascend NPU" if migrated else "nothing at all"
+        phrase(
+            "Nothing was run to make this report: neither the original nor the migrated program, and nothing on an "
+            "Ascend NPU. It is based on facts about the release named above; results, speed and memory must be "
+            "compared on the machine. `npuify explain CODE` explains a code."
+        )
+        if migrated
+        else phrase(
+            "Nothing was run to make this report: nothing at all. It is based on facts about the release named above; "
+            "results, speed and memory must be compared on the machine. `npuify explain CODE` explains a code."
+        )
     )
-    return (
-        f'<section class="limits"><p>Nothing was run to make this report: {ran}. It is based on facts about the '
-        "release named above; results, speed and memory must be compared on the machine. "
-        f"<code>npuify explain CODE</code> explains a code.</p><p>Made by npuify {escaped(__version__)}. "
-        "This file loads nothing from anywhere."
-        "</p></section></main>"
-    )
+    made = phrase("Made by npuify {version}. This file loads nothing from anywhere.", version=escaped(__version__))
+    return f'<section class="limits"><p>{_prose(ran)}</p><p>{made}</p></section></main>'
 
 
 def _asset(name: str) -> str:

@@ -2,7 +2,8 @@
 // Everything of the project comes from the JSON block and is put in place as text, never as markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const words = { migrated: data.migrated ? "edited" : "edit", review: "review", manual: "by hand", note: "note" };
+  const words = data.words;
+  const filled = (text, values) => text.replace(/\{(\w+)\}/g, (_, name) => values[name]);
   const PAGE = 100;
   const PRINTED = 1000;
   const LONGEST = 120;
@@ -65,7 +66,7 @@
     opener.ariaExpanded = "false";
     const line = element("tr", "row",
       element("td", "", element("span", "chip " + one.status, words[one.status])),
-      element("td", "dim", one.severity),
+      element("td", "dim", words[one.severity]),
       element("td", "", element("code", "", one.code)),
       element("td", "", opener),
       element("td", "", prose(one.message)));
@@ -86,7 +87,7 @@
     cell.colSpan = 5;
     if (one.lines.length) cell.append(element("div", "code", ...one.lines.map((line) => codeLine(...line))));
     if (one.advice) cell.append(element("p", "", "→ ", prose(one.advice)));
-    const known = one.evidence ? "Known: " + one.evidence + (one.source ? ", " + one.source : "") + ". " : "";
+    const known = one.evidence ? filled(one.source ? words.source : words.known, one) + ". " : "";
     const about = element("p", "dim", known + one.name + " (" + one.area + ") ");
     if (one.documentation) {
       const link = element("a", "", one.code);
@@ -103,7 +104,7 @@
     body.append(...made);
     shown = Math.min(shown + PAGE, matching.length);
     byId("more").hidden = shown >= matching.length;
-    byId("more").textContent = "Show more (" + (matching.length - shown) + " left)";
+    byId("more").textContent = filled(words.more, { left: matching.length - shown });
     return made;
   }
 
@@ -117,7 +118,8 @@
       (!wanted.file || one.file === wanted.file) &&
       sought.every((word) => one.sought.includes(word)));
     byId("count").textContent =
-      matching.length === data.rows.length ? String(matching.length) : matching.length + " of " + data.rows.length;
+      matching.length === data.rows.length ? String(matching.length)
+        : filled(words.of, { matching: matching.length, all: data.rows.length });
     for (const one of document.querySelectorAll("[data-kind]")) {
       one.ariaPressed = String(wanted[one.dataset.kind] === one.dataset.value);
     }
@@ -125,7 +127,7 @@
     shown = 0;
     if (matching.length) more();
     else {
-      const nothing = element("td", "dim", "Nothing fits these filters.");
+      const nothing = element("td", "dim", words.nothing);
       nothing.colSpan = 5;
       body.append(element("tr", "", nothing));
       byId("more").hidden = true;
@@ -197,11 +199,11 @@
       holder.append(made);
     }
     const all = byId("open-all");
-    const say = () => { all.textContent = [...holder.children].every((made) => made.open) ? "Close all" : "Open all"; };
+    const say = () => { all.textContent = [...holder.children].every((made) => made.open) ? words.close : words.open; };
     holder.addEventListener("toggle", say, true);
     if (data.diffs.length <= 3) for (const made of holder.children) made.open = true;
     all.addEventListener("click", () => {
-      const open = all.textContent === "Open all";
+      const open = all.textContent === words.open;
       for (const made of holder.children) made.open = open;
     });
     say();

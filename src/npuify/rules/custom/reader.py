@@ -309,15 +309,19 @@ def _argument(
             raise _wrong(
                 file, origin, phrase("the pattern {pattern!r} is invalid: {error}", pattern=pattern, error=error)
             ) from None
-    which = f"argument {index}" if index >= 0 else phrase("the argument {keyword}", keyword=keyword)
-    done = f"becomes {value}" if value else "goes"
+    which = phrase("argument {index}", index=index) if index >= 0 else phrase("the argument {keyword}", keyword=keyword)
     return msgspec.structs.replace(
         base,
         index=index,
         keyword=keyword,
         value=value,
         unless=unless,
-        message=message or f"{which} of {function}() {done}",
+        message=message
+        or (
+            phrase("{which} of {function}() becomes {value}", which=which, function=function, value=value)
+            if value
+            else phrase("{which} of {function}() goes", which=which, function=function)
+        ),
     )
 
 

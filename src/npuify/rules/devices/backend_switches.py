@@ -53,7 +53,11 @@ def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Diagn
         said = "reports on CUDA, not on the NPU" if asked else "has no effect on an NPU"
         message, severity, advice = f"{name} {said}", Severity.INFO, ""
     else:
-        message, severity, advice = f"{name}: {meaning.message}", meaning.severity, meaning.advice
+        message, severity, advice = (
+            phrase("{name}: {message}", name=name, message=meaning.message),
+            meaning.severity,
+            meaning.advice,
+        )
     if name in _LIBRARIES and isinstance(parent, ast.Call) and parent.func is node:
         chosen = _choice(parent)
         if chosen in _LIBRARIES[name]:

@@ -125,7 +125,7 @@ def _with_capability(node: ast.Call, file: PythonFile) -> Diagnostic:
                 where=refusing[0].where,
             ),
             subject="torch.cuda.get_device_capability",
-            advice="decide here what the NPU may do: " + _ADVICE,
+            advice=phrase("decide here what the NPU may do: {how}", how=_ADVICE),
             needs_torch_npu=True,
         )
     used = _NEWEST if refusing else _OLDEST
@@ -220,7 +220,7 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnosti
                 where=refusing[0].where,
             ),
             subject="torch.cuda.get_device_properties",
-            advice="decide here what the NPU may do: " + _ADVICE,
+            advice=phrase("decide here what the NPU may do: {how}", how=_ADVICE),
         )
         return
     default = dict(zip(_NUMBERS, _NEWEST, strict=True)).get(node.attr) if refusing else None
@@ -235,8 +235,12 @@ def device_property(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnosti
         ]
     yield file.report(
         node,
-        phrase("an NPU's properties lack {attr}, or have None for it", attr=node.attr)
-        + ("; 9 passes the check that refuses old GPUs" if default else ""),
+        phrase(
+            "an NPU's properties lack {attr}, or have None for it; 9 passes the check that refuses old GPUs",
+            attr=node.attr,
+        )
+        if default
+        else phrase("an NPU's properties lack {attr}, or have None for it", attr=node.attr),
         edits=edits,
         safety=safety,
         subject="torch.cuda.get_device_properties",
@@ -254,7 +258,7 @@ def _property_checks(node: ast.Attribute, file: PythonFile) -> tuple[list[Gate],
     direct = check_around(node, file)
     if direct is not None:
         refuses = [may_refuse(direct, _properties(one, file), file) for one in (_OLDEST, _NEWEST)]
-        return [Gate(f"line {direct.lineno}", *refuses)], False
+        return [Gate(phrase("line {line}", line=direct.lineno), *refuses)], False
     index = _NUMBERS.index(node.attr)
     return gates(node, (_OLDEST[index], _NEWEST[index]), file)
 

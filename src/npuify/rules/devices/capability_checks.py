@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from npuify.analysis.engine import Reach
+from npuify.language import phrase
 from npuify.rules.common.refusals import UNKNOWN, check_around, may_refuse, value_of
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def gates(node: ast.expr, values: Values, file: PythonFile) -> tuple[list[Gate],
     found = []
     for check, (home, known) in search.checks.items():
         line = getattr(check, "lineno", 0)
-        where = f"line {line}" if home is file.model else f"{home.relative}:{line}"
+        where = phrase("line {line}", line=line) if home is file.model else f"{home.relative}:{line}"
         refuses = [may_refuse(check, _known(known, index, home), _Home(home)) for index in (0, 1)]
         found.append(Gate(where, *refuses))
     return found, search.chooses

@@ -40,7 +40,9 @@ def cuda_version(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[D
     severity = Severity.WARNING if tested and not here else Severity.INFO
     yield file.report(
         node,
-        "torch.version.cuda is None on the NPU" + (f"; {failing}" if failing else ""),
+        phrase("torch.version.cuda is None on the NPU; {failing}", failing=failing)
+        if failing
+        else phrase("torch.version.cuda is None on the NPU"),
         severity=Severity.ERROR if failing else severity,
         subject="torch.version.cuda",
         advice="guard it with `is not None`; use torch.npu functions to query what the NPU supports",
@@ -58,7 +60,7 @@ def _fails_without(node: ast.expr, file: PythonFile) -> tuple[bool, str]:
             guarded = guarded or here.node is node
             continue
         line = getattr(here.node, "lineno", 0)
-        where = f"line {line}" if here.file is file.model else f"{here.file.relative}:{line}"
+        where = phrase("line {line}", line=line) if here.file is file.model else f"{here.file.relative}:{line}"
         return guarded, phrase("{what} it fails", what=what) if here.node is node else phrase(
             "{what} it fails in {where}", what=what, where=where
         )
@@ -76,11 +78,11 @@ def _wants_text(node: ast.expr, home: FileModel) -> str:
     """What is done with an expression that None does not bear, in a word."""
     parent = home.parent(node)
     if isinstance(parent, ast.Compare) and isinstance(parent.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
-        return "comparing"
+        return phrase("comparing")
     if isinstance(parent, ast.Attribute) or (isinstance(parent, ast.Subscript) and parent.value is node):
-        return "parsing"
+        return phrase("parsing")
     if isinstance(parent, ast.Call) and parent.func is not node and _word(parent.func) in _PARSES:
-        return "parsing"
+        return phrase("parsing")
     return ""
 
 

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.language import phrase
+from npuify.language import phrase, semicolons
 from npuify.model import Safety, Severity
 from npuify.rules.common.statements import indentation
 from npuify.rules.registry import rule
@@ -90,11 +90,11 @@ def default_tensor_type(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
         return
     said = [
         phrase("torch_npu refuses {given} as the default tensor type", given=file.code(given)),
-        "dtype and device are set apart",
+        phrase("dtype and device are set apart"),
     ]
     yield file.report(
         node,
-        "; ".join(said),
+        semicolons(said),
         edits=[edit],
         subject=SETTER,
         safety=Safety.REVIEW if default.dtype == "float64" else Safety.SAFE,

@@ -191,7 +191,7 @@ def _renamed(node: ast.Attribute, new: str, message: str, file: PythonFile) -> I
     edit = file.rename_attribute(node, new)
     yield file.report(
         node,
-        f"{message}{why}",
+        phrase("{message}{why}", message=message, why=why),
         edits=[edit] if edit else (),
         safety=safety,
         subject=f"torch.Tensor.{node.attr}",

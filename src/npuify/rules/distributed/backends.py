@@ -78,7 +78,9 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     sure = ":" in node.value or _is_surely_backend(node, file)
     yield file.report(
         node,
-        "NCCL is HCCL on the NPU" + ("" if sure else ", if this names a backend of torch.distributed"),
+        phrase("NCCL is HCCL on the NPU")
+        if sure
+        else phrase("NCCL is HCCL on the NPU, if this names a backend of torch.distributed"),
         edits=_edits(node, file),
         safety=Safety.SAFE if sure else Safety.REVIEW,
         severity=Severity.ERROR if sure else Severity.WARNING,
@@ -226,7 +228,7 @@ def is_nccl_available(node: ast.Attribute | ast.ImportFrom, file: PythonFile) ->
         "is_nccl_available() is false on the NPU",
         edits=edits,
         subject="torch.distributed.is_nccl_available",
-        advice=f"use {_HCCL_AVAILABLE}()"
+        advice=phrase("use {name}()", name=_HCCL_AVAILABLE)
         if there
         else "this release of torch_npu has no such function; HCCL is available",
         needs_torch_npu=not isinstance(node, ast.ImportFrom),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.frameworks.variables import TENSORFLOW
 from npuify.knowledge.tensorflow.lines import choose_adapter
 from npuify.knowledge.tensorflow.tables import adapters
-from npuify.language import phrase
+from npuify.language import alternatives, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.environment.serving_images import judge_serving_image
 from npuify.rules.text_file import listed
@@ -150,7 +150,7 @@ def _tensorflow_advice(image: str, file: TextFile) -> str:
         if adapter
         else "TensorFlow and its adapter"
     )
-    python = f", Python {adapter.python.replace('|', ' or ')}" if adapter else ""
+    python = phrase(", Python {versions}", versions=alternatives(adapter.python.split("|"))) if adapter else ""
     return phrase(
         "begin with one that has CANN, from quay.io/ascend/cann (tags name the chip: 910b, a3, 310p){python}, and "
         "install {wanted} into it",

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
-from npuify.language import phrase
+from npuify.language import phrase, semicolons
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.mixed import hides_cards_from_others
 from npuify.rules.registry import rule
@@ -139,7 +139,7 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
         shown = done.name if done.value is None else f"{done.name}={done.value}"
         yield file.report(
             node,
-            phrase("{name} is {shown} on Ascend", name=name, shown=shown) + (f"; {problem}" if problem else ""),
+            semicolons(filter(None, (phrase("{name} is {shown} on Ascend", name=name, shown=shown), problem))),
             edits=edits if whole else (),
             safety=Safety.SAFE if known and done.safety is Safety.SAFE else Safety.REVIEW,
             subject=name,

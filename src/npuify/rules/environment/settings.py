@@ -165,7 +165,7 @@ def judge_unreadable(problem: str, line: int, file: TextFile) -> None:
             phrase(
                 "{key} seems to name {value}; the file cannot be read: {told}",
                 key=key,
-                value="NCCL" if backend else f"the CUDA device {value}",
+                value="NCCL" if backend else phrase("the CUDA device {value}", value=value),
                 told=told,
             ),
             severity=Severity.WARNING,
@@ -246,7 +246,7 @@ def _judge_code(value: Value, file: TextFile) -> bool:
     file.report(
         CUDA_ONLY,
         (value.start, value.end),
-        f"{name}: {row.message}",
+        phrase("{name}: {message}", name=name, message=row.message),
         severity=row.severity,
         evidence=row.evidence,
         source=row.source,
@@ -264,7 +264,13 @@ def _judge_fact(path: tuple[str, ...], value: str, place: tuple[int, int] | None
     file.report(
         RENAMED if fact.new else CUDA_ONLY,
         place,
-        f"{key}: {value}: {fact.message}" + (phrase("; here it is {new}", new=fact.new) if fact.new else ""),
+        phrase(
+            "{key}: {value}: {message}{new}",
+            key=key,
+            value=value,
+            message=fact.message,
+            new=phrase("; here it is {new}", new=fact.new) if fact.new else "",
+        ),
         edits=[(*place, fact.new)] if fact.new else (),
         safety=fact.safety,
         severity=fact.severity,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.knowledge.hand_written import environment
 from npuify.knowledge.variables import Translation, fact_of, renamed, stays, translate
-from npuify.language import phrase
+from npuify.language import phrase, semicolons
 from npuify.model import Safety, Severity
 from npuify.rules.text_file import listed
 
@@ -150,7 +150,9 @@ def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Bec
         file.report(
             VARIABLE,
             (setting.start, setting.end),
-            phrase("{name} is {shown} on Ascend", name=name, shown=shown) + (f"; {one.problem}" if one.problem else ""),
+            semicolons(
+                filter(None, (phrase("{name} is {shown} on Ascend", name=name, shown=shown), one.problem)),
+            ),
             edits=edits if not blocked and not rival else (),
             safety=worst if named else one.safety,
             subject=name,
@@ -208,8 +210,8 @@ def _without(name: str, setting: Setting, problem: str, is_renamed: bool, file: 
     if fact.action == "drop":
         message, severity = phrase("{name} has no effect on Ascend", name=name), Severity.INFO
     else:
-        message = phrase("{name}: {value} on Ascend", name=name, value=fact.npu or "no counterpart") + (
-            f"; {problem}" if problem else ""
+        message = semicolons(
+            filter(None, (phrase("{name}: {value} on Ascend", name=name, value=fact.npu or "no counterpart"), problem))
         )
         if fact.npu == name and problem:
             message = f"{name}: {problem}"

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.language import commas, phrase, plural
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -72,12 +72,15 @@ def jax_program(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator
     places = _places(node, file)
     if not places:
         return
-    counted = ", ".join(f"{kind} ({count} place{'s' * (count > 1)})" for kind, count, _ in places)
+    counted = commas(
+        plural("{kind} ({count} place)", "{kind} ({count} places)", count, kind=phrase(kind))
+        for kind, count, _ in places
+    )
     yield file.report(
         node,
         phrase("JAX does not run on Ascend, and this file has {counted}", counted=counted),
         subject="jax",
-        advice=f"{places[0][2]}, {_WAYS}",
+        advice=phrase("{advice}, {ways}", advice=phrase(places[0][2]), ways=_WAYS),
     )
 
 

@@ -297,7 +297,7 @@ def _sentence(entry: Entry, row: Dependency) -> str:
         return row.message.rstrip(".")
     message = row.message if row.message[:1].isupper() else f"{entry.name} {row.message}"
     if entry.name not in message.lower() and not row.message[:1].islower():
-        message = f"{entry.name}: {message}"
+        message = phrase("{name}: {message}", name=entry.name, message=message)
     return message.rstrip(".")
 
 
@@ -316,11 +316,18 @@ def _kept(entry: Entry, row: Dependency, message: str, file: DependencyFile) -> 
     if row.below and entry.specifier is not None and not entry.url and _may_reach(specifier, row.below):
         kept = "" if re.match(r"={2,3}", specifier) else specifier
         spots = [file.version(entry, f"{kept},<{row.below}" if kept else f"<{row.below}")]
-        return _report(OTHER_VERSION, entry, row, f"{message}; require {entry.name}<{row.below}", file, spots)
+        return _report(
+            OTHER_VERSION,
+            entry,
+            row,
+            phrase("{message}; require {name}<{below}", message=message, name=entry.name, below=row.below),
+            file,
+            spots,
+        )
     return file.report(
         SUPPORTED,
         entry,
-        f"{message}; kept",
+        phrase("{message}; kept", message=message),
         evidence=row.evidence,
         source=row.source,
         subject=entry.name,

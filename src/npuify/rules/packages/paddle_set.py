@@ -101,8 +101,12 @@ def judge_paddle(file: DependencyFile) -> Iterator[Finding]:
             "PaddlePaddle runs on NPUs as its wheel for the CPU, with the plug-in paddle-custom-npu of that version",
             spots=spots if entry.dialect != "conda" else None,
             subject="paddlepaddle-gpu",
-            advice=f"afterwards, from Paddle's own index for NPUs: paddle-custom-npu=={version or 'the same version'}; "
-            f"{STABLE} with CANN 8.0 is the newest documented pair",
+            advice=phrase(
+                "afterwards, from Paddle's own index for NPUs: paddle-custom-npu=={version}; {stable} with CANN 8.0 is "
+                "the newest documented pair",
+                version=version or phrase("the same version"),
+                stable=STABLE,
+            ),
         )
 
     for match in _CUDA_INDEX.finditer(file.document.text):

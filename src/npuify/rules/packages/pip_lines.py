@@ -183,8 +183,11 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
                 torch=file.release.torch,
             ),
             subject="torch",
-            advice=f"pip install torch=={file.release.torch} torch-npu=={file.release.torch_npu}, without any CUDA "
-            "packages",
+            advice=phrase(
+                "pip install torch=={torch} torch-npu=={torch_npu}, without any CUDA packages",
+                torch=file.release.torch,
+                torch_npu=file.release.torch_npu,
+            ),
         )
     others = [entry for entry in entries if not _OF_TORCH.fullmatch(entry.name)]
     if not others or (file.framework == "PaddlePaddle" and all(entry.name == "python" for entry in others)):

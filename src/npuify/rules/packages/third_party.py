@@ -166,7 +166,9 @@ class Package:
             if last in _OF_A_CALL:
                 users.add(owner)
             for user in users - self.reasons.keys():
-                self.reasons[user] = Reason(f"through {name}: {reason.message.removeprefix('through ')}", reason.place)
+                self.reasons[user] = Reason(
+                    phrase("through {name}: {reason}", name=name, reason=reason.message), reason.place
+                )
                 pending.append(user)
 
     def canonical(self, name: str) -> str:

@@ -204,7 +204,7 @@ def _of_vllm(entry: Entry, choice: VllmChoice, file: DependencyFile) -> Finding:
             evidence=row.evidence,
             source=row.source,
             subject="vllm",
-            advice=f"move to vllm=={row.vllm[0]}: {needs(row)}",
+            advice=phrase("move to vllm=={version}: {needs}", version=row.vllm[0], needs=needs(row)),
         )
     pinned = entry.specifier in [f"=={version}" for version in row.vllm]
     return file.report(

@@ -79,7 +79,7 @@ def _imported(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
             advice = row.advice or phrase("import and use {npu}", npu=row.npu)
             yield file.report(
                 node,
-                f"{row.cuda.rstrip('.*')}: {row.message}",
+                phrase("{name}: {message}", name=row.cuda.rstrip(".*"), message=row.message),
                 severity=row.severity,
                 evidence=row.evidence,
                 source=row.source,
@@ -137,10 +137,10 @@ def _is_paddle(node: ast.Attribute, file: PythonFile) -> bool:
 
 
 def _report(node: ast.Attribute, row: PaddleName, edits: list[Edit] | None, file: PythonFile) -> Diagnostic:
-    advice = row.advice or (f"use {row.npu}" if row.npu and not edits else "")
+    advice = row.advice or (phrase("use {name}", name=row.npu) if row.npu and not edits else "")
     return file.report(
         node,
-        f"{row.cuda.rstrip('.*')}: {row.message}",
+        phrase("{name}: {message}", name=row.cuda.rstrip(".*"), message=row.message),
         edits=edits or (),
         safety=row.safety,
         severity=Severity(row.severity),

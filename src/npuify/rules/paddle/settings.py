@@ -103,7 +103,7 @@ def judge_paddle_settings(document: Document, file: TextFile) -> Document:
                 phrase("{key}: TensorRT has no build for Ascend", key=value.key),
                 severity=Severity.WARNING,
                 subject="paddle: TensorRT",
-                advice=f"write {OFF[value.text]}",
+                advice=phrase("write {value}", value=OFF[value.text]),
             )
         else:
             match = GPU.fullmatch(value.text)

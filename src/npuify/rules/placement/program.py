@@ -152,12 +152,14 @@ def _outcome(file: PythonFile) -> Outcome:
 def _unproven(problem: Problem, own: Placed, file: PythonFile) -> Iterator[Diagnostic]:
     """Says that a group was not placed: where the reason stands, and in files that call models."""
     if problem.file == file.source.relative:
-        yield _left(file, problem.span, f": {problem.reason}")
+        yield _left(file, problem.span, phrase(": {reason}", reason=problem.reason))
         return
     # A program that names a device itself moves the models that it makes, or is given.
     at = own.runs_own if problem.is_placed else own.runs or own.makes
     if at is not None:
-        yield _left(file, at, f": at {problem.file}:{problem.line}, {problem.reason}")
+        yield _left(
+            file, at, phrase(": at {place}, {reason}", place=f"{problem.file}:{problem.line}", reason=problem.reason)
+        )
 
 
 _BY_HAND: Final = "move the model before the optimizer is built, and each batch in the loop, with .to(device)"

@@ -65,7 +65,7 @@ def autocast_state_of_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         phrase("{name}() queries CUDA; the NPU's counterpart is {target}()", name=name, target=target),
         edits=edits or (),
         subject=name,
-        advice=f"call {target}()",
+        advice=phrase("call {target}()", target=target),
         needs_torch_npu=True,
     )
 

@@ -333,7 +333,9 @@ def _left(node: ast.AST, name: str, reason: str, file: PythonFile) -> Diagnostic
         node,
         phrase("{name} needs CUDA, and was left unchanged: {reason}", name=name, reason=reason),
         subject=name,
-        advice=f"use {form.target}{form.member}: {form.note}" + _fused(name),
+        advice=phrase(
+            "use {target}: {note}{fused}", target=f"{form.target}{form.member}", note=form.note, fused=_fused(name)
+        ),
     )
 
 
@@ -366,5 +368,9 @@ _WITHOUT_FORM = {
 
 def _without_form(node: ast.AST, name: str, file: PythonFile) -> Diagnostic:
     advice = _WITHOUT_FORM.get(name, "implement it with torch; Ascend's patch for apex may have it")
-    other = ", and torch has no counterpart" if "torch.nn.functional" not in advice else ""
-    return file.report(node, f"{name} needs CUDA{other}", subject=name, advice=advice)
+    message = (
+        phrase("{name} needs CUDA, and torch has no counterpart", name=name)
+        if "torch.nn.functional" not in advice
+        else phrase("{name} needs CUDA", name=name)
+    )
+    return file.report(node, message, subject=name, advice=advice)

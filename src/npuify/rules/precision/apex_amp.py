@@ -10,7 +10,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.language import phrase
+from npuify.language import mark, phrase, semicolons
 from npuify.model import Evidence, Safety
 from npuify.rules.common.import_guards import has_fallback, is_asked_for
 from npuify.rules.common.statements import ends_its_line, indentation, line_after
@@ -33,7 +33,7 @@ _LEVELS = {
     "copies, but with the casts repeated in each step. Checkpoints then contain float32 weights",
     "O3": "O3 is float16 throughout, without loss scaling: model.half(); bfloat16 is safer on Ascend 910B and later",
 }
-_STEPS = (
+_STEPS = mark(
     "1. scaler = torch.npu.amp.GradScaler() in place of amp.initialize; 2. the model's call and the loss inside `with "
     "torch.npu.amp.autocast():`, also in evaluation; 3. scaler.scale(loss).backward() in place of the scale_loss "
     "block; 4. scaler.unscale_(optimizer) before gradients are clipped or inspected; 5. scaler.step(optimizer) and "
@@ -160,11 +160,14 @@ def apex_amp(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
                 )
             continue
         level = _level(use.call) if what == "initialize" and use.call is not None else None
-        meaning = _LEVELS.get(level or "", "its opt_level is not given here: " + "; ".join(_LEVELS.values()))
+        meaning = _LEVELS.get(level or "") or phrase(
+            "its opt_level is not given here: {levels}", levels=semicolons(_LEVELS.values())
+        )
         yield file.report(
             use.node,
-            f"{name} needs CUDA"
-            + (phrase(". {meaning}. No edit: {plan}", meaning=meaning, plan=plan) if what == "initialize" else ""),
+            phrase("{name} needs CUDA. {meaning}. No edit: {plan}", name=name, meaning=meaning, plan=plan)
+            if what == "initialize"
+            else phrase("{name} needs CUDA", name=name),
             subject=name,
             advice=_ADVICE.get(what, "use autocast and GradScaler of torch.npu.amp"),
         )

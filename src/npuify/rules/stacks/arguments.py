@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.targets import bound_by
 from npuify.knowledge.frameworks.stacks import stack_argument, stack_arguments, stack_programs
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.registry import rule
 
@@ -65,7 +66,7 @@ def stack_keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
         edits = [file.replace(node.value, _written(row.becomes, node.value, file))]
     yield file.report(
         node,
-        f"{row.stack} {node.arg}: {row.message}",
+        phrase("{stack} {option}: {message}", stack=row.stack, option=node.arg, message=row.message),
         edits=edits,
         safety=row.safety,
         severity=row.severity,

@@ -12,6 +12,7 @@ from npuify.knowledge.frameworks.stacks import (
     stack_programs,
     stacks,
 )
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.text_file import listed
 from npuify.source.shell import UNKNOWN
@@ -113,14 +114,14 @@ def _report(
     file.report(
         rule,
         place,
-        f"{row.stack} {shown}: {row.message}",
+        phrase("{stack} {option}: {message}", stack=row.stack, option=shown, message=row.message),
         edits=edits,
         safety=row.safety,
         severity=row.severity,
         evidence=row.evidence,
         source=row.source,
         subject=f"{row.stack}: {row.names[0]}",
-        advice=row.advice or (f"write {becomes}" if None in edits else ""),
+        advice=row.advice or (phrase("write {value}", value=becomes) if None in edits else ""),
     )
 
 

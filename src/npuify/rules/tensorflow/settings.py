@@ -159,7 +159,7 @@ def _switched(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     is_known = known in (True, False, "autoclustering")
     yield file.report(
         node,
-        f"{name}: {why}",
+        phrase("{name}: {message}", name=name, message=why),
         edits=[file.replace(value, wanted)] if is_known else [],
         safety=safety if is_known else Safety.MANUAL,
         subject=name,

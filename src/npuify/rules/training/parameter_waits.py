@@ -44,7 +44,9 @@ def host_waits_for_each_parameter(node: ast.Call, file: PythonFile) -> Iterator[
     function = enclosing_function(node, file)
     if not first_time(f"NPU817 {getattr(function, 'lineno', 0)}", file):
         return
-    where = f"{function.name} fetches" if isinstance(function, FUNCTIONS) else "a loop fetches"
+    where = (
+        phrase("{name} fetches", name=function.name) if isinstance(function, FUNCTIONS) else phrase("a loop fetches")
+    )
     yield file.report(
         node,
         phrase("{where} a number for each parameter, and waits for the device each time", where=where),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.engine import Reach
 from npuify.analysis.flow.owners import owner_of_call, owner_of_table
 from npuify.knowledge.frameworks.vllm import engine_arguments
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.common.taking_out import without_argument, without_entry
 from npuify.rules.registry import rule
@@ -150,7 +151,7 @@ def _is_off(row: EngineArgument, value: ast.expr) -> bool:
 def _report(place: ast.AST, name: str, row: EngineArgument, edit: Edit | None, file: PythonFile) -> Diagnostic:
     return file.report(
         place,
-        f"{name}: {row.message}",
+        phrase("{name}: {message}", name=name, message=row.message),
         edits=[edit] if edit else (),
         safety=row.safety,
         severity=row.severity,

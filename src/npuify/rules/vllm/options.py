@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.vllm import engine_arguments
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.text_file import listed
 from npuify.source.shell import UNKNOWN
@@ -113,7 +114,7 @@ def judge_vllm_options(words: Sequence[Word], data: bytes, file: TextFile, *, ar
         file.report(
             OPTION,
             (word.start, last.end),
-            f"{shown}: {row.message}",
+            phrase("{name}: {message}", name=shown, message=row.message),
             edits=edits,
             safety=row.safety,
             severity=row.severity,

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.html.escape import escaped, shortened
+from npuify.html.escape import prose, shortened
 from npuify.html.frame import framed
 from npuify.language import phrase
 from npuify.version import __version__
@@ -33,26 +33,33 @@ def page(result: Comparison) -> str:
         "".join(_plot(result.points, direction, result.first) for direction in ("forward", "backward")),
         _losses(result.losses),
         "".join(_table(worst(result.points, direction, _ROWS), direction) for direction in ("forward", "backward")),
-        "<h2>Other differences</h2>" + "".join(_difference(one, one.severity) for one in others[:40]) if others else "",
-        "<h2>What to know</h2><ul>" + "".join(f"<li>{escaped(one)}</li>" for one in result.remarks) + "</ul>"
+        f"<h2>{phrase('Other differences')}</h2>" + "".join(_difference(one, one.severity) for one in others[:40])
+        if others
+        else "",
+        f"<h2>{phrase('What to know')}</h2><ul>" + "".join(f"<li>{prose(one)}</li>" for one in result.remarks) + "</ul>"
         if result.remarks
         else "",
     ]
+    told_verdict = (
+        phrase("Agree: {verdict}", verdict=result.verdict)
+        if result.agrees
+        else phrase("Differ: {verdict}", verdict=result.verdict)
+    )
     return framed(
         phrase("npuify verify compare: {shortened}", shortened=shortened(result.verdict, 80)),
         style,
-        f"""<p class="dim">npuify verify compare {escaped(__version__)}</p>
-<h1 class="{state}">{"Agree" if result.agrees else "Differ"}: {escaped(result.verdict)}</h1>
-<table class="sides"><tr><th>A</th><td>{escaped(side_in_short(result.a))}</td></tr>
-<tr><th>B</th><td>{escaped(side_in_short(result.b))}</td></tr></table>
+        f"""<p class="dim">npuify verify compare {prose(__version__)}</p>
+<h1 class="{state}">{prose(told_verdict)}</h1>
+<table class="sides"><tr><th>A</th><td>{prose(side_in_short(result.a))}</td></tr>
+<tr><th>B</th><td>{prose(side_in_short(result.b))}</td></tr></table>
 {"".join(sections)}""",
     )
 
 
 def _difference(one: Difference, title: str) -> str:
     first, *rest = lines_of(one)
-    body = "".join(f"<p>{escaped(line.strip())}</p>" for line in rest)
-    head = f'<p class="dim">{escaped(title)}</p><p><b>{escaped(first)}</b></p>'
+    body = "".join(f"<p>{prose(line.strip())}</p>" for line in rest)
+    head = f'<p class="dim">{prose(title)}</p><p><b>{prose(first)}</b></p>'
     return f'<article class="{one.severity}">{head}{body}</article>'
 
 
@@ -86,12 +93,13 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
     limit = " ".join(f"{x(index):.1f},{y(point.limit):.1f}" for index, point in enumerate(rows))
     dots = "".join(
         f'<circle class="{"hit" if point.amplified else "dot"}" cx="{x(index):.1f}" cy="{y(point.error):.1f}" '
-        f'r="{4 if point.amplified else 2}"><title>{escaped(_tooltip(point))}</title></circle>'
+        f'r="{4 if point.amplified else 2}"><title>{prose(_tooltip(point))}</title></circle>'
         for index, point in enumerate(rows)
     )
     marks = "".join(
         f'<line class="step" x1="{x(index - 0.5):.1f}" x2="{x(index - 0.5):.1f}" y1="10" y2="{10 + tall}"/>'
-        f'<text class="axis step" x="{x(index - 0.5) + 4:.1f}" y="{_HEIGHT - 8}">step {rows[index].step}</text>'
+        f'<text class="axis step" x="{x(index - 0.5) + 4:.1f}" y="{_HEIGHT - 8}">'
+        f"{phrase('step {step}', step=rows[index].step)}</text>"
         for index in range(len(rows))
         if not index or rows[index].step != rows[index - 1].step
     )
@@ -102,15 +110,26 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
         marks += (
             f'<line class="first" x1="{x(at):.1f}" x2="{x(at):.1f}" y1="10" y2="{10 + tall}"/>'
             f'<text class="first{" left" if side else ""}" x="{x(at) + (-6 if side else 6):.1f}" y="22">'
-            f"{escaped(shortened(first.name, 60))}</text>"
+            f"{prose(shortened(first.name, 60))}</text>"
         )
     words = {
-        "forward": ("Error along the forward", "module results, in order of computation"),
-        "backward": ("Error along the backward", "gradients, from the loss back to the data"),
+        "forward": (
+            phrase("Error along the forward"),
+            phrase(
+                "Relative error of module results, in order of computation; dashed: the limit; large dots: the output "
+                "error is at least ten times the input error."
+            ),
+        ),
+        "backward": (
+            phrase("Error along the backward"),
+            phrase(
+                "Relative error of gradients, from the loss back to the data; dashed: the limit; large dots: the "
+                "output error is at least ten times the input error."
+            ),
+        ),
     }[direction]
     return (
-        f'<h2>{words[0]}</h2><p class="dim">Relative error of {words[1]}; dashed: the limit; large dots: the output '
-        f'error is at least ten times the input error.</p><figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'<h2>{words[0]}</h2><p class="dim">{words[1]}</p><figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'aria-label="{words[0]}">{grid}{marks}<polyline class="limit" points="{limit}"/><polyline class="curve" '
         f'points="{line}"/>{dots}</svg></figure>'
     )
@@ -135,12 +154,15 @@ def _losses(losses: Sequence[LossPair]) -> str:
         f"<td>{number(loss.relative_error)}</td></tr>"
         for loss in losses[:200]
     )
-    return f"<h2>Loss</h2><table><tr><th>step</th><th>A</th><th>B</th><th>relative error</th></tr>{body}</table>"
+    return (
+        f"<h2>{phrase('Loss')}</h2><table><tr><th>{phrase('step')}</th><th>A</th><th>B</th>"
+        f"<th>{phrase('relative error')}</th></tr>{body}</table>"
+    )
 
 
 def number_long(value: float) -> str:
     """A value with the digits that a loss is read by."""
-    return "not finite" if abs(value) >= 1e30 else f"{value:.7g}"
+    return phrase("not finite") if abs(value) >= 1e30 else f"{value:.7g}"
 
 
 def _table(points: Sequence[Point], direction: str) -> str:
@@ -162,7 +184,7 @@ def _table(points: Sequence[Point], direction: str) -> str:
         )
     )
     body = "".join(
-        f'<tr class="{"hit" if point.amplified else ""}"><td><code>{escaped(point.name)}</code></td>'
+        f'<tr class="{"hit" if point.amplified else ""}"><td><code>{prose(point.name)}</code></td>'
         f"<td>{point.step}</td>"
         f"<td>{number(point.error)}</td><td>{number(point.before)}</td><td>{number(point.limit)}</td>"
         f"<td>{'-' if point.cosine is None else f'{point.cosine:.6f}'}</td><td>{number(point.mean_relative_error)}</td>"

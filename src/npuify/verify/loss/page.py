@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify.html.escape import escaped, shortened
+from npuify.html.escape import prose, shortened
 from npuify.html.frame import framed
 from npuify.language import phrase
 from npuify.version import __version__
@@ -38,8 +38,8 @@ def render_html(report: LossReport) -> str:
     smooth = [moving_average(values, report.window) for values in (one, two)]
     errors = [abs(error) for error in relative_errors(one, two)]
     averaged = [abs(error) for error in relative_errors(smooth[0], smooth[1])]
-    said = "".join(f"<li>{escaped(line)}</li>" for line in report.said)
-    advice = "".join(f"<li>{escaped(line)}</li>" for line in report.advice)
+    said = "".join(f"<li>{prose(line)}</li>" for line in report.said)
+    advice = "".join(f"<li>{prose(line)}</li>" for line in report.advice)
     rows = _row("First steps", report.first) + (_row("Long run", report.long_run) if report.long_run else "")
     plots = (
         plot(steps, [Line("reference", "a", one), Line("target", "b", two)], "Loss", mark=mark)
@@ -51,37 +51,42 @@ def render_html(report: LossReport) -> str:
         )
         + plot(
             steps,
-            [Line("single steps", "c", errors), Line("moving averages", "a", averaged)],
-            "Relative error, logarithmic; steps without error are omitted",
+            [Line(phrase("single steps"), "c", errors), Line(phrase("moving averages"), "a", averaged)],
+            phrase("Relative error, logarithmic; steps without error are omitted"),
             logarithmic=True,
-            level=(report.tolerance, f"allowed: {percent(report.tolerance)}"),
+            level=(report.tolerance, phrase("allowed: {percent}", percent=percent(report.tolerance))),
             mark=mark,
         )
     )
     sources = "".join(
-        f"<p class='dim'>{escaped(line.strip())}</p>"
-        for line in (*curve_lines(report.reference, "reference"), *curve_lines(report.target, "target"))
+        f"<p class='dim'>{prose(line.strip())}</p>"
+        for line in (*curve_lines(report.reference, phrase("reference")), *curve_lines(report.target, phrase("target")))
     )
     return framed(
         phrase("npuify verify loss: {value}", value=report.verdict.value),
         _STYLE,
-        f"""<p class="brand">npuify verify loss {escaped(__version__)} ·
-{escaped(shortened(report.reference.file, 60))} and {escaped(shortened(report.target.file, 60))}</p>
-<h1><b class="{report.verdict.value}">{escaped(VERDICTS[report.verdict])}</b></h1>
+        f"""<p class="brand">npuify verify loss {prose(__version__)} ·
+{prose(shortened(report.reference.file, 60))} and {prose(shortened(report.target.file, 60))}</p>
+<h1><b class="{report.verdict.value}">{prose(VERDICTS[report.verdict])}</b></h1>
 <ul>{said}</ul>
-{f"<h2>What to do</h2><ul>{advice}</ul>" if advice else ""}
-<h2>Numbers</h2>
-<table><tr><th></th><th>Points</th><th>Mean error</th><th>Largest</th><th>At step</th><th></th></tr>{rows}
-<tr><td>Averaged</td><td></td><td>{escaped(percent(report.smoothed_error))}</td><td></td><td></td><td></td></tr></table>
-<h2>Curves</h2>
+{f"<h2>{phrase('What to do')}</h2><ul>{advice}</ul>" if advice else ""}
+<h2>{phrase("Numbers")}</h2>
+<table><tr><th></th><th>{phrase("points")}</th><th>{phrase("mean error")}</th>
+<th>{phrase("largest")}</th><th>{phrase("at step")}</th><th></th></tr>{rows}
+<tr><td>{phrase("averaged")}</td><td></td><td>{prose(percent(report.smoothed_error))}</td><td></td><td></td><td></td></tr></table>
+<h2>{phrase("Curves")}</h2>
 {plots}
 {sources}""",
     )
 
 
 def _row(name: str, one: Part) -> str:
-    mark = '<b class="aligned">agrees</b>' if one.aligned else '<b class="different">does not agree</b>'
+    mark = (
+        f'<b class="aligned">{phrase("agrees")}</b>'
+        if one.aligned
+        else f'<b class="different">{phrase("does not agree")}</b>'
+    )
     return (
-        f"<tr><td>{name}</td><td>{one.points}</td><td>{escaped(percent(one.mean_error))}</td>"
-        f"<td>{escaped(percent(one.max_error))}</td><td>{one.max_at}</td><td>{mark}</td></tr>"
+        f"<tr><td>{name}</td><td>{one.points}</td><td>{prose(percent(one.mean_error))}</td>"
+        f"<td>{prose(percent(one.max_error))}</td><td>{one.max_at}</td><td>{mark}</td></tr>"
     )

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.html.escape import escaped
+from npuify.language import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -53,7 +54,7 @@ def plot(
     if level is not None and all_values:
         all_values.append(level[0])
     if not all_values:
-        return '<p class="dim">Nothing to plot: no value is a number.</p>'
+        return f'<p class="dim">{phrase("Nothing to plot: no value is a number.")}</p>'
     low, high = min(all_values), max(all_values)
     if logarithmic:
         low, high = math.log10(low), math.log10(high)

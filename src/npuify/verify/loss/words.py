@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import phrase
+from npuify.language import commas, phrase
 
 from .model import Verdict
 
@@ -65,7 +65,9 @@ def _not_finite(report: LossReport, said: list[str], advice: list[str]) -> None:
         where = (
             "at the same step"
             if nan_a == nan_b
-            else phrase("the target's {value}", value=f"at step {nan_b}" if nan_b else "never")
+            else phrase("the target's at step {step}", step=nan_b)
+            if nan_b
+            else phrase("the target's never")
         )
         said.append(
             phrase("The reference's own loss is not finite from step {nan_a} on, {where}.", nan_a=nan_a, where=where)
@@ -111,10 +113,9 @@ def _long_run(report: LossReport, rest: Part, said: list[str], advice: list[str]
     )
     if abs(rest.bias) > 0.8 * rest.mean_error:
         said.append(
-            phrase(
-                "The target's loss is {value} the reference's almost always.",
-                value="above" if rest.bias > 0 else "below",
-            )
+            phrase("The target's loss is above the reference's almost always.")
+            if rest.bias > 0
+            else phrase("The target's loss is below the reference's almost always.")
         )
     elif abs(rest.bias) < _EVEN * rest.mean_error:
         said.append("The differences change sign from step to step, as with a different seed or data order.")
@@ -129,7 +130,10 @@ def _spikes(report: LossReport, said: list[str], advice: list[str]) -> None:
     usual = {one.step for one in report.spikes_reference}
     alone = [one for one in report.spikes_target if one.step not in usual]
     if alone:
-        named = ", ".join(f"{one.step} ({one.value:.4g}, usually {one.usual:.4g})" for one in alone[:_NAMED])
+        named = commas(
+            phrase("{step} ({value:.4g}, usually {usual:.4g})", step=one.step, value=one.value, usual=one.usual)
+            for one in alone[:_NAMED]
+        )
         more = phrase(" and {value} more", value=len(alone) - _NAMED) if len(alone) > _NAMED else ""
         said.append(phrase("Spikes only in the target: at step {named}{more}.", named=named, more=more))
         advice.append("Check the data and the gradient norm at those steps; a skipped or unscaled update causes this.")

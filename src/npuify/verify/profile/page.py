@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify.html.escape import escaped, shortened
+from npuify.html.escape import prose, shortened
 from npuify.html.frame import framed
 from npuify.language import phrase
 from npuify.version import __version__
@@ -28,11 +28,13 @@ _STEPS: Final = 60
 
 def render_html(report: ProfileReport) -> str:
     """The whole page, with the division of each step and the operators' times."""
-    more = "".join(f"<p>{escaped(one)}</p>" for one in report.said[1:])
+    more = "".join(f"<p>{prose(one)}</p>" for one in report.said[1:])
     steps = ""
     if report.step_time:
-        listed = "".join(f"<li>{escaped(one.strip())}</li>" for one in parts(report))
-        steps = f"<h2>Steps</h2><p>{escaped(steps_in_words(report))}</p><ul>{listed}</ul>{_bars(report.steps)}"
+        listed = "".join(f"<li>{prose(one.strip())}</li>" for one in parts(report))
+        steps = (
+            f"<h2>{phrase('Steps')}</h2><p>{prose(steps_in_words(report))}</p><ul>{listed}</ul>{_bars(report.steps)}"
+        )
     tables = "".join(
         f"<h2>{title}</h2>{_table(rows)}"
         for title, rows in (
@@ -43,44 +45,47 @@ def render_html(report: ProfileReport) -> str:
         if rows
     )
     advice = "".join(
-        f"<article><p><b>{escaped(one.id)} {escaped(one.topic)}</b></p><p>{escaped(one.advice)}</p>"
-        + (f"<p>But: {escaped(one.caveat)}</p>" if one.caveat else "")
-        + f'<p class="dim">Seen: {escaped(one.seen)} · threshold: {escaped(one.threshold)} · '
-        f"known from: {escaped(one.source)} ({one.evidence.value})</p></article>"
+        f"<article><p><b>{prose(one.id)} {prose(one.topic)}</b></p><p>{prose(one.advice)}</p>"
+        + (f"<p>But: {prose(one.caveat)}</p>" if one.caveat else "")
+        + f'<p class="dim">Seen: {prose(one.seen)} · threshold: {prose(one.threshold)} · '
+        f"known from: {prose(one.source)} ({one.evidence.value})</p></article>"
         for one in report.advice
     )
     cpu = "".join(
-        f'<tr><td><code>{escaped(one.name)}</code></td><td class="number">{one.count}</td>'
-        f"<td>{escaped(one.evidence)}</td></tr>"
+        f'<tr><td><code>{prose(one.name)}</code></td><td class="number">{one.count}</td>'
+        f"<td>{prose(one.evidence)}</td></tr>"
         for one in report.fallbacks
     )
     unjudged = ", ".join(f"{one.id} (lacks {', '.join(one.lacks)})" for one in report.unjudged)
-    notes = "".join(f'<p class="dim">{escaped(one)}</p>' for one in report.notes)
+    notes = "".join(f'<p class="dim">{prose(one)}</p>' for one in report.notes)
     return framed(
         phrase("npuify verify profile: {value}", value=report.bound.value),
         _STYLE,
-        f"""<p class="brand">npuify verify profile {escaped(__version__)} · {escaped(report.kind)} ·
-{escaped(shortened(report.path, 90))}</p>
-<h1>{escaped(report.said[0])}</h1>
+        f"""<p class="brand">npuify verify profile {prose(__version__)} · {prose(report.kind)} ·
+{prose(shortened(report.path, 90))}</p>
+<h1>{prose(report.said[0])}</h1>
 {more}
 {steps}
 {tables}
 {f"<h2>On the host's CPU</h2><table>{cpu}</table>" if cpu else ""}
 <h2>Advice</h2>
 {advice or '<p class="dim">No advice from the tuning table applies to this profile.</p>'}
-{f'<p class="dim">Not judged, since the profile lacks the data they need: {escaped(unjudged)}</p>' if unjudged else ""}
+{f'<p class="dim">Not judged, since the profile lacks the data they need: {prose(unjudged)}</p>' if unjudged else ""}
 {notes}""",
     )
 
 
 def _table(rows: Sequence[Operator]) -> str:
     body = "".join(
-        f'<tr><td><code>{escaped(one.name)}</code></td><td>{escaped(one.core)}</td><td class="number">{one.count}</td>'
+        f'<tr><td><code>{prose(one.name)}</code></td><td>{prose(one.core)}</td><td class="number">{one.count}</td>'
         f'<td class="number">{one.time / 1000:.2f}</td><td class="number">{one.share:.1%}</td></tr>'
         for one in rows
     )
-    head = '<th class="number">Count</th><th class="number">ms</th><th class="number">Share</th>'
-    return f"<table><tr><th>Name</th><th>On</th>{head}</tr>{body}</table>"
+    head = (
+        f'<th class="number">{phrase("Count")}</th><th class="number">{phrase("ms")}</th>'
+        f'<th class="number">{phrase("Share")}</th>'
+    )
+    return f"<table><tr><th>{phrase('Name')}</th><th>{phrase('On')}</th>{head}</tr>{body}</table>"
 
 
 def _bars(steps: Sequence[Step]) -> str:
@@ -97,7 +102,7 @@ def _bars(steps: Sequence[Step]) -> str:
             else [("unknown", step.total)]
         )
         place = 160.0
-        title = f"<title>step {escaped(step.name)}: {step.total / 1000:.3f} ms</title>"
+        title = f"<title>step {prose(step.name)}: {step.total / 1000:.3f} ms</title>"
         for name, time in pieces:
             height = 150 * (time or 0.0) / most
             place -= height
@@ -106,7 +111,7 @@ def _bars(steps: Sequence[Step]) -> str:
                 f'height="{height:.1f}">{title}</rect>'
             )
     legend = (
-        '<b class="computing">&#9632;</b> computing <b class="exposed">&#9632;</b> communication, exposed '
+        f'<b class="computing">&#9632;</b> {phrase("computing")} <b class="exposed">&#9632;</b> communication, exposed '
         '<b class="idle">&#9632;</b> idle'
     )
     known = any(step.computing is not None for step in shown)
@@ -117,5 +122,5 @@ def _bars(steps: Sequence[Step]) -> str:
     )
     return (
         f'<p class="dim">{legend if known else "the whole step; its breakdown is unknown"}{more}</p><figure><svg '
-        f'viewBox="0 0 900 165" role="img" aria-label="time of each step">{"".join(parts_)}</svg></figure>'
+        f'viewBox="0 0 900 165" role="img" aria-label="{phrase("time of each step")}">{"".join(parts_)}</svg></figure>'
     )

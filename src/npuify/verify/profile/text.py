@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.html.escape import shortened
-from npuify.language import phrase
+from npuify.language import mark, padded, phrase, plural, told
 from npuify.report import printable
 from npuify.report.schemas import schema_of
 
@@ -28,34 +28,42 @@ def schema() -> str:
 
 def render_text(report: ProfileReport) -> str:
     """The report for a person: what the step waits for, where the time goes, what to do."""
-    lines = [f"  {one}" if number else one for number, one in enumerate(report.said)]
+    lines = [f"  {told(one)}" if number else told(one) for number, one in enumerate(report.said)]
     lines += ["", f"{report.kind}, {report.path}" + (f", {report.rank}" if len(report.ranks) > 1 else "")]
     if report.step_time:
         lines += [f"{steps_in_words(report)}", *parts(report)]
     for title, rows in (
-        ("Kernels", report.operators),
-        ("Communication", report.communications),
+        (mark("Kernels"), report.operators),
+        (mark("Communication"), report.communications),
         ("Operators on the host, self time", report.host_operators),
     ):
         if rows:
             lines += [
                 "",
-                f"{title:40}{'on':>16}{'count':>8}{'ms':>11}{'share':>8}",
+                "".join(
+                    (
+                        padded(phrase(title), 40),
+                        padded(phrase("on"), 16, right=True),
+                        padded(phrase("count"), 8, right=True),
+                        padded(phrase("ms"), 11, right=True),
+                        padded(phrase("share"), 8, right=True),
+                    )
+                ),
                 *(_row(one) for one in rows[:_SHOWN]),
             ]
     if report.fallbacks:
-        lines += ["", "On the host's CPU"]
+        lines += ["", phrase("On the host's CPU")]
         lines += [
             f"  {one.name:38}{one.count:8d} x  "
             + (
                 phrase("{value:.2f} ms, seen", value=one.time / 1000)
                 if one.evidence == "seen"
-                else "expected from the release's table"
+                else phrase("expected from the release's table")
             )
             for one in report.fallbacks
         ]
     lines += ["", *_advice(report)]
-    lines += [f"note: {one}" for one in report.notes]
+    lines += [phrase("note: {note}", note=one) for one in report.notes]
     return printable("\n".join(lines) + "\n")
 
 
@@ -66,7 +74,7 @@ def steps_in_words(report: ProfileReport) -> str:
     of = (
         phrase("median of {used} of {count_}, the first left out", used=used, count_=count)
         if used < count
-        else f"{count} step" + "s" * (count != 1)
+        else plural("{count} step", "{count} steps", count)
     )
     return phrase("step {value:.3f} ms ({of})", value=(report.step_time or 0) / 1000, of=of)
 
@@ -74,13 +82,13 @@ def steps_in_words(report: ProfileReport) -> str:
 def parts(report: ProfileReport) -> Iterator[str]:
     """The shares of a step, those that are known."""
     for name, share in (
-        ("computing", report.computing_share),
-        ("communication, exposed", report.exposed_share),
-        ("idle, or copying", report.idle_share),
-        ("waiting for data", report.data_share),
+        (phrase("computing"), report.computing_share),
+        (phrase("communication, exposed"), report.exposed_share),
+        (phrase("idle, or copying"), report.idle_share),
+        (phrase("waiting for data"), report.data_share),
     ):
         if share is not None:
-            yield f"  {name:24}{share:7.1%}"
+            yield f"  {padded(name, 24)}{share:7.1%}"
 
 
 def _row(one: Operator) -> str:
@@ -89,11 +97,11 @@ def _row(one: Operator) -> str:
 
 def _advice(report: ProfileReport) -> Iterator[str]:
     if not report.advice:
-        yield "No advice from the tuning table applies to this profile."
+        yield phrase("No advice from the tuning table applies to this profile.")
     for one in report.advice:
-        yield f"{one.id} {one.topic}: {one.advice}"
+        yield f"{one.id} " + phrase("{topic}: {advice}", topic=phrase(one.topic), advice=one.advice)
         if one.caveat:
-            yield f"     but: {one.caveat}"
+            yield "     " + phrase("but: {caveat}", caveat=one.caveat)
         yield phrase(
             "     seen: {seen}. threshold: {threshold}. known from: {source} ({value})",
             seen=one.seen,

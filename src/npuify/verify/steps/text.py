@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import commas, mark, padded, phrase, plural, told
 from npuify.report import printable
 from npuify.report.schemas import schema_of
 
@@ -15,25 +15,26 @@ from .model import Status, Where
 if TYPE_CHECKING:
     from .model import AcceptanceReport, Devices, StepResult
 
-_MARKS: Final = {Status.PASSED: "passed ", Status.FAILED: "FAILED ", Status.NOT_RUN: "not run"}
+_MARKS: Final = {Status.PASSED: mark("passed"), Status.FAILED: mark("FAILED"), Status.NOT_RUN: mark("not run")}
 
 
 def render_text(report: AcceptanceReport) -> str:
     """The report for a person: the verdict, then each step with what was seen."""
     lines = [
-        report.verdict,
+        told(report.verdict),
         "",
-        f"project    {report.project}, {report.entry}",
-        f"reference  {report.reference}",
-        f"target     {report.target}",
-        f"machine    {devices_in_words(report.devices)}",
-        *(f"prepared   {one}" for one in report.prepared),
+        f"{padded(phrase('project'), 11)}{report.project}, {report.entry}",
+        f"{padded(phrase('reference'), 11)}{told(report.reference)}",
+        f"{padded(phrase('target'), 11)}{told(report.target)}",
+        f"{padded(phrase('machine'), 11)}{devices_in_words(report.devices)}",
+        *(f"{padded(phrase('prepared'), 11)}{told(one)}" for one in report.prepared),
     ]
     for number, step in enumerate(report.steps, 1):
-        lines += ["", f"{number}. {_MARKS[step.status]}  {step.title} ({ran_on(step)})", f"            {step.message}"]
-        lines += [f"            seen: {one}" for one in step.evidence]
+        lines += ["", f"{number}. {padded(phrase(_MARKS[step.status]), 7)}  {told(step.title)} ({ran_on(step)})"]
+        lines.append(f"            {told(step.message)}")
+        lines += ["            " + phrase("seen: {what}", what=one) for one in step.evidence]
         if step.advice:
-            lines.append(f"            -> {step.advice}")
+            lines.append(f"            -> {told(step.advice)}")
         lines += [f"            $ {one}" for one in step.commands]
     if report.folder:
         lines += ["", phrase("Captures and logs are in {folder}", folder=report.folder)]
@@ -43,12 +44,12 @@ def render_text(report: AcceptanceReport) -> str:
 def ran_on(step: StepResult) -> str:
     """``in simulation``, ``on hardware``, ``not run``: never more than happened."""
     if step.status is Status.NOT_RUN and step.where is Where.NOWHERE:
-        return "did not run at all"
+        return phrase("did not run at all")
     return {
-        Where.HARDWARE: "ran on hardware",
-        Where.SIMULATION: "ran in simulation",
-        Where.CPU: "ran on the host's CPU",
-        Where.NOWHERE: "did not run at all",
+        Where.HARDWARE: phrase("ran on hardware"),
+        Where.SIMULATION: phrase("ran in simulation"),
+        Where.CPU: phrase("ran on the host's CPU"),
+        Where.NOWHERE: phrase("did not run at all"),
     }[step.where]
 
 
@@ -57,12 +58,12 @@ def devices_in_words(devices: Devices) -> str:
     if devices.tensorflow:
         adapter = devices.adapter or phrase("no adapter for NPUs")
         return f"TensorFlow {devices.tensorflow}, {adapter}"
-    return ", ".join(
+    return commas(
         (
             f"torch {devices.torch}",
             *((phrase("torch_npu {torch_npu}", torch_npu=devices.torch_npu),) if devices.torch_npu else ()),
-            f"{devices.cuda or 'no'} GPU" + "s" * (devices.cuda > 1),
-            f"{devices.npu or 'no'} NPU" + "s" * (devices.npu > 1),
+            plural("{count} GPU", "{count} GPUs", devices.cuda) if devices.cuda else phrase("no GPU"),
+            plural("{count} NPU", "{count} NPUs", devices.npu) if devices.npu else phrase("no NPU"),
         )
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.extensions.inline_code import DIFFICULTIES, inline_operators
 from npuify.rules.registry import rule
@@ -232,11 +232,13 @@ def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnosti
     told = ""
     if name.endswith("load_inline"):
         operators = inline_operators(file.source.relative, file.source.data, node.lineno)
-        told = "".join(f"; {_of_operator(one)}" for one in operators[:_MOST_TOLD])
+        told = "".join(phrase("; {operator}", operator=_of_operator(one)) for one in operators[:_MOST_TOLD])
         told += phrase("; and {value} more", value=len(operators) - _MOST_TOLD) if len(operators) > _MOST_TOLD else ""
     yield file.report(
         node,
-        ("CUDA code is compiled at run time, which needs nvcc" if literal else "this may compile CUDA code") + told,
+        phrase("CUDA code is compiled at run time, which needs nvcc{operators}", operators=told)
+        if literal
+        else phrase("this may compile CUDA code{operators}", operators=told),
         severity=Severity.INFO if guarded or not literal else None,
         subject=name,
         advice="guard it with torch.utils.cpp_extension.CUDA_HOME and provide another implementation: in PyTorch, as "
@@ -247,6 +249,13 @@ def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnosti
 def _of_operator(one: NativeOperator) -> str:
     lines = ", ".join(place.rpartition(":")[2] for place in one.calls[:3])
     called = phrase("called in line {lines}", lines=lines) if lines else "no call was found in this file"
-    uses = f" ({', '.join(one.uses)})" if one.uses else ""
+    uses = phrase(" ({uses})", uses=commas(one.uses)) if one.uses else ""
     equivalent = phrase("; {equivalent} does something similar", equivalent=one.equivalent) if one.equivalent else ""
-    return f"{one.name}: {DIFFICULTIES[one.difficulty]}{uses}, {called}{equivalent}"
+    return phrase(
+        "{name}: {difficulty}{uses}, {called}{equivalent}",
+        name=one.name,
+        difficulty=DIFFICULTIES[one.difficulty],
+        uses=uses,
+        called=called,
+        equivalent=equivalent,
+    )

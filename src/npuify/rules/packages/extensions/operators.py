@@ -194,7 +194,7 @@ class Operators:
             has_cpu=has_cpu,
             has_npu=has_npu,
             calls=calls[:_MOST_CALLS],
-            equivalent=f"{equivalent}: {fact.note}" if fact and fact.note else equivalent,
+            equivalent=phrase("{name}: {note}", name=equivalent, note=fact.note) if fact and fact.note else equivalent,
             ways=(
                 *_of_replacement(name, replacement, is_variant=is_variant),
                 *_ways(difficulty, equivalent, has_cpu=has_cpu, has_npu=has_npu, is_called=bool(calls) or not module),
@@ -321,7 +321,7 @@ def _ways(difficulty: str, equivalent: str, *, has_cpu: bool, has_npu: bool, is_
     if has_npu:
         ways.append("build the project's own implementation for the NPU")
     if equivalent:
-        ways.append(f"call {equivalent}")
+        ways.append(phrase("call {name}", name=equivalent))
     if not is_called:
         ways.append("skip the build: no Python code of the project was found to call it")
     if has_cpu:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import phrase
+from npuify.language import commas, phrase, plural
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.rules.packages.extensions.inline_code import DIFFICULTIES
 from npuify.rules.registry import Rule, list_rule
@@ -52,12 +52,12 @@ def findings_of(operators: Sequence[NativeOperator]) -> list[Finding]:
 
 def _finding(one: NativeOperator) -> Finding:
     name = f"{one.module}.{one.name}" if one.module else one.name
-    kernels = f"{len(one.kernels)} kernel{'' if len(one.kernels) == 1 else 's'}" if one.kernels else "CUDA code"
-    uses = f" ({', '.join(one.uses)})" if one.uses else ""
+    kernels = plural("{count} kernel", "{count} kernels", len(one.kernels)) if one.kernels else "CUDA code"
+    uses = phrase(" ({uses})", uses=commas(one.uses)) if one.uses else ""
     called = (
         phrase("; called in {calls}", calls=one.calls[0])
         if one.calls
-        else f"; {_NOT_CALLED if one.module else _MODULE_UNKNOWN}"
+        else phrase("; {why}", why=_NOT_CALLED if one.module else _MODULE_UNKNOWN)
     )
     if len(one.calls) > 1:
         called += phrase(" and {value} more places", value=len(one.calls) - 1)

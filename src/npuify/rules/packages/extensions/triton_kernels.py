@@ -137,7 +137,7 @@ def triton_runtime_of_gpu(node: ast.Attribute, file: PythonFile) -> Iterator[Dia
         return
     yield file.report(
         node,
-        f"{name}: {fact.message}",
+        phrase("{name}: {message}", name=name, message=fact.message),
         severity=_SEVERITY[fact.level],
         subject=name,
         evidence=fact.evidence,
