@@ -174,9 +174,12 @@ def _judge(name: str, given: list[Setting], named: list[Mention], becoming: _Bec
             subject=name,
             evidence=fact.evidence,
             source=fact.source,
-            advice=phrase("a value of {name} in this file cannot be translated", name=name)
-            + (f": {odd}" if odd is not None else "")
-            + f"; {fact.message}"
+            advice=phrase(
+                "a value of {name} in this file cannot be translated{odd}; {message}",
+                name=name,
+                odd=f": {odd}" if odd is not None else "",
+                message=fact.message,
+            )
             if blocked
             else "",
         )

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.vllm import engine_arguments
+from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.common.taking_out import taken_out
 from npuify.rules.registry import rule
@@ -177,7 +178,7 @@ def _report(
     made = [edit for edit in edits if edit is not None]
     return file.report(
         node,
-        f"{shown.partition('=')[0].replace(UNKNOWN, '…')}: {row.message}",
+        phrase("{name}: {message}", name=shown.partition("=")[0].replace(UNKNOWN, "…"), message=row.message),
         edits=made if len(made) == len(edits) else (),
         safety=row.safety,
         severity=row.severity,

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.vllm_internals import internal
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -90,7 +91,7 @@ def _exchanged(node: ast.ImportFrom | ast.Import, alias: ast.alias, row: Interna
 def _report(node: ast.AST, row: Internal, edit: Edit | None, file: PythonFile) -> Diagnostic:
     return file.report(
         node,
-        f"{row.name.rstrip('.*')}: {row.message}",
+        phrase("{name}: {message}", name=row.name.rstrip(".*"), message=row.message),
         edits=[edit] if edit is not None else (),
         severity=Severity(row.severity),
         evidence=row.evidence,

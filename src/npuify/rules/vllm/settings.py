@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.vllm import vllm_names
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.text_file import listed
 
@@ -131,7 +132,7 @@ def _report(value: Value, row: EngineArgument, *, is_pure: bool, file: TextFile)
     file.report(
         SETTING,
         (value.start, value.end),
-        f"{value.path[-1]}: {row.message}",
+        phrase("{name}: {message}", name=value.path[-1], message=row.message),
         edits=edits,
         safety=row.safety,
         severity=Severity(row.severity),
