@@ -45,6 +45,7 @@ MODULES = (
     "rules.distributed.backends",
     "rules.devices.profiling",
     "rules.environment.python_variables",
+    "rules.environment.read_files",
     "rules.devices.libraries",
     "rules.stacks.foreign_words",
     "rules.stacks.arguments",
