@@ -225,7 +225,7 @@ class Survey(msgspec.Struct, frozen=True):
 
 
 class Start(msgspec.Struct, frozen=True, order=True):
-    """How a program that supports an NPU by itself is started on one."""
+    """How a program that supports an NPU by itself, or would stay on the CPU, is started on one."""
 
     say: str
     """An option, or a variable of the environment: ``--device npu``, ``DEVICE=npu``."""
@@ -250,7 +250,7 @@ class Program(msgspec.Struct, frozen=True, order=True):
     supports_npu: bool = False
     """Whether it asks by itself whether it runs on an NPU."""
     starts: tuple[Start, ...] = ()
-    """Then: what to say so that it does."""
+    """Then: what to say so that it does. Of others: what to say where their own default is the CPU."""
 
 
 class ScanResult(msgspec.Struct, frozen=True):

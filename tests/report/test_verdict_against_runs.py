@@ -109,7 +109,7 @@ CASES: dict[str, tuple[Level, dict[str, str]]] = {
     ),
     # --- a person has to look; where it stops, the place is named ---
     "a package in a function that is called behind an option and without one": (
-        Level.REVIEW,
+        Level.BLOCKED,
         {
             "main.py": OPTIONS + "def fast(x):\n    import pycuda.driver as driver\n    return driver.run(x)\n\n\n"
             "if args.fast:\n    x = fast(x)\nx = fast(x)\n" + END
@@ -123,7 +123,7 @@ CASES: dict[str, tuple[Level, dict[str, str]]] = {
         },
     ),
     "a capability that chooses": (
-        Level.REVIEW,
+        Level.RUNS,
         {"main.py": "import torch\nif torch.cuda.get_device_capability() >= (8, 0):\n    print('new')\n" + END},
     ),
     "a capability handed on": (

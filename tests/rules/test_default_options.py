@@ -295,3 +295,33 @@ def test_groups_of_settings(tmp_path: Path) -> None:
     (tmp_path / "conf/config.yaml").write_text("defaults:\n  - train: small\n  - _self_\n")
     (tmp_path / "conf/train/small.yaml").write_text("fast: false\n")
     assert switches(verdict(tmp_path, main=HYDRA)) == ["train.fast=True"]
+
+
+CHOICE = """
+import argparse, torch
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", {given})
+args = parser.parse_args()
+if __name__ == "__main__":
+    print(torch.ones(2).to(args.device))
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "style", "say"),
+    [
+        ('default="cpu"', "npu", "--device npu"),
+        ('default="cpu", choices=["cpu", "cuda"]', "portable", "--device npu"),
+        ('default="cpu", choices=["cpu", "cuda"]', "auto", "--device cuda"),
+        ('default="cuda", choices=["cpu", "cuda"]', "npu", ""),
+        ('default="cpu", choices=["cpu", "mps"]', "npu", ""),
+        ('default="cpu", type=int', "npu", ""),
+    ],
+)
+def test_programs_that_stay_on_the_cpu_say_how_to_start_them(given: str, style: str, say: str, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(CHOICE.format(given=given))
+    (program,) = judge(scan([tmp_path], Options(style=style, torch_npu="2.14.0", jobs=1, cache=False))).programs
+    assert [one.say for one in program.starts] == ([say] if say else [])
+    assert (f"Start it with {say}: without it, the program runs on the CPU (main.py:4)." in program.summary) is bool(
+        say
+    )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.engine.reach import Reaches
 from npuify.language import phrase
 from npuify.model import Program, Start
-from npuify.rules.common.device_options import device_options, may_choose_device, without
+from npuify.rules.common.device_options import device_options, left_on_cpu, may_choose_device, without
 from npuify.rules.impact import Impact, impact_of
 
 if TYPE_CHECKING:
@@ -52,6 +52,8 @@ def programs_of(
     supporting = programs.graph.numbers.mask(run.project.supports_npu)
     fails = cache(lambda file: _fails(programs.read(file), file, mattering, operators))
     starts_in = cache(lambda file: tuple(_starts_in(file, programs.read(file), run.project)))
+    word = "cuda" if run.plan.style == "auto" else "npu"
+    on_cpu_in = cache(lambda file: tuple(_on_cpu_in(file, programs.read(file), run.project, word)))
     found = []
     for entry in entries:
         if entry.file not in known:
@@ -62,6 +64,8 @@ def programs_of(
         supports = bool(supporting) and bool(supporting & programs.graph.reached_mask(entry.file))
         if supports:
             starts = _starts(entry.file, programs, starts_in)
+        else:
+            starts = _starts(entry.file, programs, on_cpu_in)
         if told:
             reach = reaches.of(entry.file)
             aside = dict(reach.switched)
@@ -111,5 +115,14 @@ def _starts(entry: str, programs: Programs, starts_in: Callable[[str], tuple[Sta
 def _starts_in(file: str, raw: bytes, project: ProjectIndex) -> Iterator[Start]:
     source = project.load(file) if may_choose_device(raw) else None
     for option in device_options(source) if source is not None else ():
+        default = ast.unparse(option.default) if option.default is not None else ""
+        yield Start(option.start, file, option.line, default, without(option, default))
+
+
+def _on_cpu_in(file: str, raw: bytes, project: ProjectIndex, word: str) -> Iterator[Start]:
+    """The options of a file by which a program that does not ask for an NPU stays on the CPU, unless they are given."""
+    is_meant = b"cpu" in raw and b"torch" in raw and may_choose_device(raw)
+    source = project.load(file) if is_meant else None
+    for option in left_on_cpu(source, "npu" if b"npu" in raw else word) if source is not None else ():
         default = ast.unparse(option.default) if option.default is not None else ""
         yield Start(option.start, file, option.line, default, without(option, default))

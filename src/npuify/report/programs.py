@@ -37,7 +37,7 @@ class ProgramVerdict(msgspec.Struct, frozen=True):
     conditional: tuple[Blocker, ...]
     """What runs only where an option, variable or constant asks for it: one entry for each of these."""
     starts: tuple[Start, ...] = ()
-    """Of a program that supports an NPU by itself: what to say so that it runs on one."""
+    """What to say to a program so that it runs on an NPU, where it would not without being told."""
 
 
 def judge_programs(scan: ScanResult, left: Sequence[Finding]) -> tuple[ProgramVerdict, ...]:
@@ -107,6 +107,16 @@ def _program(
     summary = _summary(level, counts)
     if program.supports_npu:
         summary = sentences(_how_to_start(program), summary)
+    elif program.starts:
+        first = program.starts[0]
+        used = phrase(
+            "Start it with {say}: without it, {without} ({file}:{line}).",
+            say=first.say,
+            without=first.without,
+            file=first.file,
+            line=first.line,
+        )
+        summary = sentences(used, summary)
     return ProgramVerdict(
         program.file, level, phrase(TITLES[level]), summary, blockers, deciding, conditional, program.starts
     )

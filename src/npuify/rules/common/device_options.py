@@ -53,6 +53,24 @@ def may_choose_device(raw: bytes) -> bool:
     return b"dataclass" in raw and any(match[0][:1] in b" \t" for match in _FIELD.finditer(raw))
 
 
+def left_on_cpu(source: PythonSource, word: str) -> list[DeviceOption]:
+    """Those with which a program that is written for CUDA computes on the CPU where nothing is said.
+
+    Args:
+        source: a file.
+        word: what the migrated program calls the device.
+    """
+    nodes: list[ast.AST] = []
+    source.visit(source.lines_with_names(_DECLARING), nodes.append)
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.Call) and called_name(node) in _DECLARING:
+            option = _declared(node, "cuda")
+            if option is not None and not option.is_flag and text_of(option.default) == "cpu":
+                found.append(option._replace(start=f"{option.start.removesuffix('npu')}{word}"))
+    return sorted(found, key=lambda one: one.line)
+
+
 def device_options(source: PythonSource) -> list[DeviceOption]:
     """Those that a file declares and that take an NPU, in order of place."""
     nodes: list[ast.AST] = []
@@ -112,7 +130,7 @@ def _option(node: ast.AST) -> DeviceOption | None:
     return None
 
 
-def _declared(call: ast.Call) -> DeviceOption | None:
+def _declared(call: ast.Call, kind: str = "npu") -> DeviceOption | None:
     given = {one.arg: one.value for one in call.keywords}
     names = destinations(call) or [text_of(one) for one in call.args[:1]]
     name = next((one for one in names if _DEVICE.fullmatch(one) or _USE_NPU.fullmatch(one)), "")
@@ -121,7 +139,7 @@ def _declared(call: ast.Call) -> DeviceOption | None:
         return DeviceOption(spelling, None, call.lineno, is_flag=True)
     choices = given.get("choices")
     texts = [text_of(one) for one in getattr(choices, "elts", ())]
-    if not _DEVICE.fullmatch(name) or "action" in given or (texts and "npu" not in texts):
+    if not _DEVICE.fullmatch(name) or "action" in given or (texts and not {kind, "npu"}.intersection(texts)):
         return None
     if "type" in given and ast.unparse(given["type"]) in ("int", "bool", "float"):
         return None
