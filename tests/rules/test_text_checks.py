@@ -157,7 +157,8 @@ def test_no_finding_is_lost_by_what_stands_beside_a_word(soc: str, monkeypatch: 
             passed_over += not quick.rules.may_concern(lower)
             codes |= {finding.code for finding in expected}
     assert passed_over > 100
-    assert {rule.code for rule in all_rules().values() if rule.skip_if} <= codes
+    # NPU735 says nothing without a file beside the program: see environment/test_read_files.py.
+    assert {rule.code for rule in all_rules().values() if rule.skip_if} - {"NPU735"} <= codes
 
 
 @pytest.mark.parametrize(
