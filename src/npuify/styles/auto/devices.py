@@ -89,12 +89,18 @@ def _perhaps_device(diagnostic: Diagnostic, node: ast.expr, values: Values, file
 
 
 def _is_looked_up(node: ast.expr, file: PythonFile) -> bool:
-    """Whether something comes out of a container or a function, and nothing there is called as numbers are."""
-    if not isinstance(node, (ast.Subscript, ast.Call)):
+    """Whether something comes out of a container, an object or a function, and nothing there is called a number."""
+    if isinstance(node, (ast.Name, ast.Attribute)):
+        name = node.id if isinstance(node, ast.Name) else node.attr
+        if len(name) < _SHORTEST or "cuda" in name.lower():
+            return False
+    elif not isinstance(node, (ast.Subscript, ast.Call)):
         return False
     return _NUMBERS.search(file.code(node).lower()) is None
 
 
+_SHORTEST: Final = 4
+"""Letters of a name that says something; shorter ones count."""
 _NUMBERS: Final = re.compile(r"(?<![a-z])(?:int|num|count|index|idx|(?:gpu|rank|id|gpuid|card)s?)(?![a-z])")
 
 
