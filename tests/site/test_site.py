@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tools.site.build import build_language
@@ -13,6 +13,12 @@ from tools.site.tree import english_pages
 
 from npuify import api
 from npuify.report.addresses import rule_page
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from _pytest.mark.structures import ParameterSet
 
 _NEEDS_TORCH = re.compile(r"^\$ .*npuify (simulate|verify|port)\b", re.MULTILINE)
 
@@ -37,7 +43,14 @@ def test_the_site_builds_without_a_warning_and_has_a_place_for_each_rule(
     assert "NPU301" in index, "the search works without a server"
 
 
-@pytest.mark.parametrize("page", pages_with_commands(), ids=lambda page: str(page.relative_to(DOCS)))
+def _each_page() -> Iterator[ParameterSet]:
+    """The pages; those in Chinese, whose commands are those of the English ones, for ``./check all``."""
+    for page in pages_with_commands():
+        marks = [pytest.mark.thorough] if page.name.endswith(f"{CHINESE.suffix}.md") else []
+        yield pytest.param(page, marks=marks, id=str(page.relative_to(DOCS)))
+
+
+@pytest.mark.parametrize("page", _each_page())
 def test_a_page_says_what_its_commands_print(page: Path) -> None:
     if _NEEDS_TORCH.search(page.read_text(encoding="utf-8")):
         pytest.importorskip("torch")
