@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -29,15 +32,34 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("npuify", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("npuify")
 
+_HERE = Path(__file__).parent
 _PATH = {"PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]))}
 
 
+_STARTS_RANKS = re.compile(r"torchrun|nproc_per_node|spawn|ddp_training")
+_THEIRS = ("distribute", "handover", "launch", "run", "scaffold", "simulator", "tools", "trace", "verify")
+_OF_GLOO = ["terminate called without an active exception", "hung after the other ranks had ended"]
+"""How Gloo's processes end by themselves now and then, whatever they were to do."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the thorough tests to ``./check all``."""
-    if not ALL:
-        for item in items:
-            if item.get_closest_marker("thorough"):
-                item.add_marker(pytest.mark.skip(reason="for ./check all"))
+    """Leave the thorough tests to ``./check all``, and have those that start ranks run again where Gloo fails.
+
+    Only those: the plugin that does it asks its server about each test, which takes longer than most tests do.
+    """
+    again = pytest.mark.flaky(reruns=2, only_rerun=_OF_GLOO)
+    for item in items:
+        if not ALL and item.get_closest_marker("thorough"):
+            item.add_marker(pytest.mark.skip(reason="for ./check all"))
+        elif _starts_ranks(item.path):
+            item.add_marker(again)
+
+
+@cache
+def _starts_ranks(module: Path) -> bool:
+    """Whether tests of a module may start several ranks, by what its folder is about and by the words in it."""
+    folder = module.relative_to(_HERE).parts[0]
+    return folder in (*_THEIRS, "test_examples.py") and bool(_STARTS_RANKS.search(module.read_text(encoding="utf-8")))
 
 
 def _needs_forks() -> None:

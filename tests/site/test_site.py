@@ -50,7 +50,7 @@ def _each_page() -> Iterator[ParameterSet]:
         yield pytest.param(page, marks=marks, id=str(page.relative_to(DOCS)))
 
 
-@pytest.mark.parametrize("page", _each_page())
+@pytest.mark.parametrize("page", list(_each_page()))
 def test_a_page_says_what_its_commands_print(page: Path) -> None:
     if _NEEDS_TORCH.search(page.read_text(encoding="utf-8")):
         pytest.importorskip("torch")
