@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 import pytest
 
 import npuify
+from npuify.language import speaking
 from npuify.options import Options
 from npuify.report import render_scan
 
@@ -265,11 +266,14 @@ def test_the_diff_in_the_readme_is_real(page: str) -> None:
     assert missing == []
 
 
-@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
-def test_the_verdict_in_the_readme_is_real(page: str) -> None:
+@pytest.mark.parametrize(
+    ("page", "language", "begins"), [("README.md", "en", "Verdict: "), ("README.zh-CN.md", "zh", "结论：")]
+)
+def test_the_verdict_in_the_readme_is_real(page: str, language: str, begins: str) -> None:
     text = (EXAMPLES.parent / page).read_text(encoding="utf-8")
-    shown = next(part for part in text.split("```text\n")[1:] if part.startswith("Verdict: ")).split("```")[0]
-    real = render_scan(npuify.scan([EXAMPLES / "image_classification"], Options(jobs=1, cache=False)))
+    shown = next(part for part in text.split("```text\n")[1:] if part.startswith(begins)).split("```")[0]
+    with speaking(language):
+        real = render_scan(npuify.scan([EXAMPLES / "image_classification"], Options(jobs=1, cache=False)))
     assert real.endswith(shown)
 
 
