@@ -183,3 +183,14 @@ def test_names_exist_in_the_release(name: str, before: str, after: str) -> None:
             continue
         parts = found.split(".")
         assert any(table.has(".".join(parts[:length])) for length in range(len(parts), 1, -1)), found
+
+
+def test_words_of_rules_are_lower_case() -> None:
+    """Files are searched in lower case: another word would never be found, and the rule never asked."""
+    wrong = [
+        f"{rule.code}: {word}"
+        for rule in RULES.values()
+        for word in (*rule.words, *rule.also_in_file)
+        if word != word.lower()
+    ]
+    assert wrong == []
