@@ -313,7 +313,7 @@ def _target(root: Path, files: Sequence[ProjectFile], options: Options) -> _Targ
             vllm=row.vllm[0],
             torch=row.torch,
         )
-        release = msgspec.structs.replace(release, reason=reason)
+        release = msgspec.structs.replace(release, cann=row.cann, reason=reason)
     else:
         requirement = torch_requirement(root) if options.torch_npu is None else None
         release = knowledge.choose_release(options.torch_npu, requirement.specifier if requirement else None)
