@@ -101,7 +101,7 @@ def _rank(story: RankStory) -> str:
     first = story.first
     said = phrase("{name}, {meaning}", name=first.name, meaning=first.meaning) if first is not None else ""
     time = first.time if first is not None else ""
-    cells = (story.rank or "-", story.said, said, time)
+    cells = (story.rank or "-", phrase(story.said), said, time)
     return "<tr>" + "".join(f"<td>{prose(cell)}</td>" for cell in cells) + "</tr>"
 
 

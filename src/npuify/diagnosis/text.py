@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.language import phrase, plural, told
+from npuify.language import mark, phrase, plural, told
 from npuify.report import printable, schema_text
 
 from .model import Confidence
@@ -26,6 +26,14 @@ LATE: Final = (
     "This is where the program waited: launches are asynchronous, so the operator was called earlier.",
     "Rerun with ASCEND_LAUNCH_BLOCKING=1 to find the actual place.",
 )
+SAID: Final = (
+    mark("first cause"),
+    mark("same cause"),
+    mark("consequence"),
+    mark("other error"),
+    mark("no error"),
+)
+"""What a rank's story can be called."""
 _RANKS_SHOWN: Final = 12
 
 
@@ -139,7 +147,7 @@ def _ranks(d: Diagnosis) -> Iterator[str]:
         yield phrase(
             "{rank}: {said}{first}{time}",
             rank=story.rank or "-",
-            said=story.said,
+            said=phrase(story.said),
             first=phrase(": {name}, {meaning}", name=first.name, meaning=first.meaning) if first else "",
             time=f", {first.time}" if first and first.time else "",
         )

@@ -42,6 +42,7 @@ _KINDS: Final = (
     mark("TensorFlow adapter name"),
     mark("TensorFlow adapter option"),
     mark("finding of npuify distribute"),
+    mark("replaced kernels"),
 )
 """What can be explained."""
 _STATES: Final = (mark("same"), mark("changed"), mark("missing"), mark("safe"), mark("manual"))
