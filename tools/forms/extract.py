@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.engine.catalog import all_rules
 from npuify.selftest.areas.form import Form, changed_statements
+from npuify.selftest.areas.written import STYLES, examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["Form", "cases", "changed_statements", "documented"]
 CASES = Path(__file__).parents[2] / "tests" / "cases"
-STYLES = ("npu", "portable", "auto")
 
 
 def documented() -> Iterator[Form]:
     """What stands under After in each rule's documentation, and what the other styles make of the same."""
-    for code, rule in sorted(all_rules().items()):
-        before, after = rule.example("Before"), rule.example("After")
-        if before is None or after is None:
-            continue
-        names = re.findall(r"^With (\S+)::$", rule.documentation, re.MULTILINE)
-        others = {name: rule.example(f"With {name}") or "" for name in names}
+    for code, rule, before, after, others in examples():
         yield Form(f"{code}/{rule.style or 'npu'}", before, after, rule.example_file, others)
         for style in STYLES[1:]:
             path = CASES / code / f"documented.{style}.out.py"

@@ -13,8 +13,12 @@ from npuify.language import phrase
 from npuify.model import NpuifyError
 
 
-def python_for(asked: str = "") -> str:
-    """The Python that runs the program: the one asked for, this one if it has torch, else the first on the path.
+def python_for(asked: str = "", *, needs: str = "torch") -> str:
+    """The Python that runs the program: the one asked for, this one if it has ``needs``, else the first on the path.
+
+    Args:
+        asked: its name or path; empty for none.
+        needs: a package that makes this Python the one to take; empty prefers the first on the path.
 
     Raises:
         NpuifyError: the one asked for does not exist.
@@ -24,7 +28,7 @@ def python_for(asked: str = "") -> str:
         if found is None:
             raise NpuifyError(phrase("no such Python: {asked}", asked=asked))
         return found
-    if importlib.util.find_spec("torch") is not None:
+    if needs and importlib.util.find_spec(needs) is not None:
         return sys.executable
     return shutil.which("python") or shutil.which("python3") or sys.executable
 

@@ -25,19 +25,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.knowledge.release.table import ReleaseTable
+    from npuify.rules.registry import Rule
 
 STYLES = ("npu", "portable", "auto")
 _SELECTION = Selection((), (), OptIns(cpu_fallback=True, replace_unsupported=True, replace_kernels=True))
 
 
-def written(table: ReleaseTable) -> Iterator[Form]:
-    """The form of each rule that edits Python, in each style that changes its example."""
+def examples() -> Iterator[tuple[str, Rule, str, str, dict[str, str]]]:
+    """Each rule that edits, by code: what stands under Before and After, and the files beside it."""
     for code, rule in sorted(all_rules().items()):
         before, after = rule.example("Before"), rule.example("After")
         if before is None or after is None:
             continue
         names = re.findall(r"^With (\S+)::$", rule.documentation, re.MULTILINE)
-        others = {name: rule.example(f"With {name}") or "" for name in names}
+        yield code, rule, before, after, {name: rule.example(f"With {name}") or "" for name in names}
+
+
+def written(table: ReleaseTable) -> Iterator[Form]:
+    """The form of each rule that edits Python, in each style that changes its example."""
+    for code, rule, before, after, others in examples():
         own = rule.style or "npu"
         yield Form(f"{code}/{own}", before, after, rule.example_file, others)
         if not rule.example_file.endswith(".py") or rule.place_on_npu:

@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 import os
 import shlex
-import shutil
-import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 from npuify.model import NpuifyError
-from npuify.process.python import answers, first_on_path
+from npuify.process.python import answers, first_on_path, python_for
 from npuify.project.tensorflow_programs import averages, is_for_tensorflow, program_files
 from npuify.verify.loss.model import Verdict
 from npuify.verify.loss.read import read_curve
@@ -87,7 +85,7 @@ def chosen(python: str, target: str, reference: Path | None) -> tuple[Devices, b
             phrase("captures are for PyTorch: --reference has no meaning for a TensorFlow program"),
             advice=phrase("leave it out; losses of another machine are compared by npuify verify loss"),
         )
-    devices = _devices_of(_python(python))
+    devices = _devices_of(python_for(python, needs=""))
     if target == "npu" and not devices.adapter:
         raise NpuifyError(
             phrase("{python} has no adapter for NPUs", python=devices.python),
@@ -299,17 +297,3 @@ def _cards(bench: TensorFlowBench) -> StepResult:
     if apart:
         return made(Status.FAILED, phrase("The processes do not train one model."), [*apart[:_SHOWN], *seen])
     return made(Status.PASSED, phrase("{cards} processes train one model.", cards=bench.cards), seen)
-
-
-def _python(asked: str) -> str:
-    """The Python for the programs: the one asked for, else the first on the path, else this one.
-
-    Raises:
-        NpuifyError: the one asked for does not exist.
-    """
-    if asked:
-        found = shutil.which(asked)
-        if found is None:
-            raise NpuifyError(phrase("no such Python: {asked}", asked=asked))
-        return found
-    return shutil.which("python") or shutil.which("python3") or sys.executable
