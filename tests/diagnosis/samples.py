@@ -30,6 +30,12 @@ def right_at_first(name: str) -> int:
     return int(tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))["right_at_first"])
 
 
+def missed_at_first(name: str) -> list[str] | None:
+    """The ids of a round's samples that were wrong when they were new; None for rounds that did not note them."""
+    missed = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8")).get("missed_at_first")
+    return None if missed is None else [str(one) for one in missed]
+
+
 def is_right(row: dict[str, Any], found: Diagnosis) -> bool:
     """Whether the first answer is that of the label; ``none`` says that nothing failed."""
     return found.cause == row["cause"] or (row["cause"] == "none" and found.confidence.value == "nothing")

@@ -11,7 +11,7 @@ import pytest
 
 from npuify.knowledge.failures import causes
 
-from .samples import FOLDER, diagnosed, is_right, right_at_first, samples
+from .samples import FOLDER, diagnosed, is_right, missed_at_first, right_at_first, samples
 
 
 def test_held_out_logs_are_diagnosed_no_worse_than_at_the_first_run() -> None:
@@ -59,6 +59,14 @@ def test_the_rounds_of_the_readme_are_those_of_the_files() -> None:
         assert f"| {name[6:]} | {right} | {rows} | {right / rows:.0%} |".replace("%", " %") in readme
         first, of = first + right, of + rows
     assert f"| all | {first} | {of} | {first / of:.0%} |".replace("%", " %") in readme
+
+
+@pytest.mark.parametrize("name", [name for name in ROUNDS if int(name[6:]) >= 18])
+def test_what_a_round_missed_at_first_is_named(name: str) -> None:
+    missed, ids = missed_at_first(name), [row["id"] for row in samples(name)]
+    assert missed is not None and set(missed) <= set(ids)
+    assert right_at_first(name) == len(ids) - len(missed)
+    assert {row["class"] for row in samples(name)} <= {"dependencies", "user", "python", "npu", "ranks", "system", "none"}
 
 
 def test_what_is_missed_is_seldom_called_clear() -> None:

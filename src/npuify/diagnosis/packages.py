@@ -105,6 +105,11 @@ def _fact(name: str) -> tuple[str, _Known] | None:
     return None
 
 
+def is_known(name: str) -> bool:
+    """Whether a table has a package of this name, as a module or for pip."""
+    return _normal(name) in _by_name()
+
+
 def _asked_for(text: str) -> Iterator[str]:
     for pattern in _NAMES:
         for found in pattern.finditer(text):

@@ -72,6 +72,9 @@ class Rank:
             went_on: the numbers of the last lines that told of a step, by file and process.
         """
         for key, event in self.events.items():
+            if event.name == "nan-gradient" and event.count == 1:
+                why = phrase("the gradient scaler skips such a step and lowers its scale; the loss is a number")
+                self.events[key] = msgspec.structs.replace(event, weight=min(event.weight, 29), why=why)
             steps = went_on.get((event.place.file, self.processes.get(key, b"")), [])
             if (
                 event.role in ("cause", "consequence", "wrapper")

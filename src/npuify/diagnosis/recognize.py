@@ -10,6 +10,7 @@ from npuify.model import Evidence
 
 from .names import LACKS, name_match
 from .packages import ASKS, package_match
+from .parts import part_match
 from .signatures import Match, matches
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
     if ASKS.search(text):
         package = package_match(text, frames, found)
         found += [package] if package is not None else []
+        part = part_match(text, frames)
+        found += [part] if part is not None else []
     if light:
         found = [
             one._replace(weight=min(one.weight, _LIGHT), role="hint") if one.role == "cause" and not one.loud else one

@@ -216,6 +216,7 @@ STEMS: Final = (
     b"mindie server",
     b"requeued",
     b"File /",
+    b"epends on torch",
     RICH,
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
