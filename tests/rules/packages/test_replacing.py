@@ -209,6 +209,68 @@ def test_forms_differ(one: str, other: str) -> None:
     assert forms[0][:2] != forms[1][:2]
 
 
+# --- what stands in types and headers ---
+
+FUNCTOR = """\
+#include "detail/share.h"
+
+template <typename T>
+struct Shift {
+    T by;
+    __device__ Shift(T by) : by(by) {}
+    __device__ T operator()(T x) const { return x * SHARED_FACTOR + by; }
+};
+
+template <typename F>
+__global__ void each_kernel(int n, float* p, F f) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) p[i] = f(p[i]);
+}
+
+void shift(at::Tensor points, float by) {
+    auto kernel = &each_kernel<Shift<float>>;
+    kernel<<<8, 256>>>(points.numel(), points.data_ptr<float>(), Shift<float>(by));
+}
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+    m.def("shift", &shift, "shift points");
+}
+"""
+SHARE_HEADER = "#define SHARED_FACTOR 2\n"
+
+
+def _digest_of_functor(kernel: str = FUNCTOR, header: str = SHARE_HEADER) -> str:
+    texts = {"net/ops/shift.cu": kernel.encode(), "net/ops/include/detail/share.h": header.encode()}
+    operators = Operators({name: read_native(data) for name, data in texts.items()}, (), texts.__getitem__)
+    (found,) = [(name, one) for name, file in operators.files.items() for one in file.bindings]
+    return operators.fingerprints().of(*found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("+ by; }", "- by; }"),
+        ("by(by) {}", "by(by * 2) {}"),
+        ("    T by;\n", "    float by;\n"),
+        ("f(p[i])", "f(p[n])"),
+    ],
+)
+def test_what_a_functor_computes_counts(change: tuple[str, str]) -> None:
+    """Types were once known by their names alone."""
+    assert _digest_of_functor()
+    assert _digest_of_functor(_with(FUNCTOR, change)) not in ("", _digest_of_functor())
+
+
+def test_so_does_what_a_header_in_another_folder_says() -> None:
+    assert _digest_of_functor(header="#define SHARED_FACTOR 3\n") != _digest_of_functor()
+
+
+def test_a_kernel_launched_through_a_pointer_has_to_be_there() -> None:
+    """Its name alone was once taken for it."""
+    start, end = FUNCTOR.index("template <typename F>"), FUNCTOR.index("void shift")
+    assert _digest_of_functor(FUNCTOR[:start] + FUNCTOR[end:]) == ""
+
+
 # --- what is written ---
 
 

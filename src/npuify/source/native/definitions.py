@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.source.native.reader import defined_functions
+from npuify.source.native.reader import block_at, defined_functions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -15,6 +15,11 @@ _CONSTANT: Final = re.compile(
     r"^(?:static |inline |__device__ |__constant__ )*(?:const|constexpr) [^;(){}=]*?\b(\w+)\s*=\s*([^;{}]*);",
     re.MULTILINE,
 )
+_TYPE: Final = re.compile(
+    r"\b(?:struct|class)\s+(?:__align__\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*)?(\w+)\s*"
+    r"((?:<[^;{}]*>\s*)?(?:final\s*)?(?::[^:;{}][^;{}]*)?)\{"
+)
+_INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _ARGUMENT: Final = re.compile(
     r'(?:py(?:bind11)?::)?arg\(\s*"(\w+)"\s*\)(?:\s*=\s*([^,)]+))?|"(\w+)"_a(?:\s*=\s*([^,)]+))?'
 )
@@ -27,6 +32,8 @@ class Definitions(NamedTuple):
     """The text of each from its parameters on, by name."""
     others: Mapping[str, Sequence[str]]
     """The values of macros and constants of the file."""
+    types: Mapping[str, Sequence[str]]
+    """Structures and classes with their bodies: functors compute, traits hold constants."""
 
 
 def definitions_in(data: bytes) -> Definitions:
@@ -43,7 +50,18 @@ def definitions_in(data: bytes) -> Definitions:
     for pattern in (_MACRO, _CONSTANT):
         for match in pattern.finditer(plain):
             others.setdefault(match.group(1), []).append(match.group(2).replace("\\\n", " "))
-    return Definitions(functions, others)
+    types: dict[str, list[str]] = {}
+    if "struct" in plain or "class" in plain:
+        for match in _TYPE.finditer(plain):
+            start = match.end() - 1
+            body = block_at(plain[start:].encode(), 0).decode("utf-8", "replace")
+            types.setdefault(match.group(1), []).append(match.group(2) + body)
+    return Definitions(functions, others, types)
+
+
+def included(data: bytes) -> tuple[str, ...]:
+    """The headers that a file includes, as it writes them."""
+    return tuple(_INCLUDE.findall(data.decode("utf-8", "replace")))
 
 
 def named_arguments(data: bytes, name: str) -> tuple[str, ...]:

@@ -48,7 +48,10 @@ _WORDS: Final = frozenset(
     "struct using typedef static_cast reinterpret_cast const_cast this new delete operator threadIdx blockIdx blockDim "
     "gridDim warpSize __shared__ __syncthreads".split()
 )
-_LAUNCHED: Final = re.compile(r"(\w+)\s*(?:<[^;{}()]*>)?\s*<<<")
+_LAUNCHED: Final = re.compile(
+    r"(\w+)\s*(?:<[^;{}()]*>)?\s*<<<|=\s*&\s*(?:\w+::)*(\w+)\s*<[^;{}()]*>\s*;|\b(\w+_kernel|kernel_\w+)\s*<"
+)
+"""Kernels that are launched, and those that are launched through a variable."""
 _IS_CUDA: Final = re.compile(r" (?:type|device) \( \) \. is_cuda\b")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
@@ -64,11 +67,12 @@ class Form(NamedTuple):
     """The kernels that it launches."""
 
 
-def form_of(text: str) -> Form:
-    """The form of a function or macro.
+def form_of(text: str, *, keep_names: bool = False) -> Form:
+    """The form of a function, macro or type.
 
     Args:
         text: its head, from the brackets with the parameters on, and its body.
+        keep_names: names of variables count. For types, whose members others call by their names.
     """
     tokens = _IS_CUDA.sub(" is_cuda", " ".join(_kept(_tokens(text)))).split()
     names: dict[str, str] = {}
@@ -85,16 +89,18 @@ def form_of(text: str) -> Form:
             out.append(names[token])
         elif after == "::" or before == "::":
             out.append(_SAME.get(token, token))
-        elif _declares(tokens, at):
+        elif not keep_names and _declares(tokens, at):
             names[token] = f"v{len(names)}"
             out.append(names[token])
         else:
             # What it calls, and what is defined outside it: macros, constants, functions.
             holes.append(token)
             out.append("@")
-    return Form(
-        blake2b(" ".join(out).encode(), digest_size=8).hexdigest(), tuple(holes), tuple(_LAUNCHED.findall(text))
-    )
+    return Form(blake2b(" ".join(out).encode(), digest_size=8).hexdigest(), tuple(holes), _launched(text))
+
+
+def _launched(text: str) -> tuple[str, ...]:
+    return tuple("".join(found) for found in _LAUNCHED.findall(text))
 
 
 def filled(digest: str, forms: Sequence[str]) -> str:

@@ -121,12 +121,12 @@ def read_native(data: bytes) -> NativeFile:
         # Where macros hide a kernel's head from the grammar, its body still ends where its braces do.
         kernel = match.group(1).decode()
         if kernel not in known and kernel != "__launch_bounds__":
-            text = _braces(plain, match.end())
+            text = block_at(plain, match.end())
             if text:
                 line = plain.count(b"\n", 0, match.start()) + 1
                 functions[kernel, line] = _function(kernel, line, True, text, marks)
     if root.has_error:
-        for name, line, text in _by_braces(plain):
+        for name, line, text, _ in _by_braces(plain):
             if name not in known and not any(function.name == name for function in functions.values()):
                 functions[name, line] = _function(name, line, False, text, marks)
     registered = tuple(
@@ -138,6 +138,7 @@ def read_native(data: bytes) -> NativeFile:
 
 def defined_functions(data: bytes) -> Iterator[tuple[str, str]]:
     """Each function that a file defines: its name, and its text from the parameters on."""
+    known: set[str] = set()
     root = _parser().parse(data).root_node
     for node in _definitions(root):
         name, is_binding = _name(node, data)
@@ -146,7 +147,20 @@ def defined_functions(data: bytes) -> Iterator[tuple[str, str]]:
             declarator = declarator.child_by_field_name("declarator")
         parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
         if name and not is_binding and parameters is not None and body is not None:
+            known.add(name)
             yield name, data[parameters.start_byte : node.end_byte].decode("utf-8", "replace")
+    plain = _COMMENT.sub(b" ", data)
+    for match in _KERNEL.finditer(plain):
+        kernel = match.group(1).decode()
+        block = block_at(plain, match.end())
+        if kernel not in known and kernel != "__launch_bounds__" and block:
+            known.add(kernel)
+            start = plain.index(block, match.end())
+            yield kernel, plain[match.end() - 1 : start].decode("utf-8", "replace") + block.decode("utf-8", "replace")
+    if root.has_error:
+        for name, _, _, text in _by_braces(plain):
+            if name not in known:
+                yield name, text.decode("utf-8", "replace")
 
 
 @cache
@@ -284,8 +298,12 @@ def _binding(call: Node, variable: str, module: str, library: str, key: str, dat
     return Binding(module, library, name, targets, "class" if is_class else key, call.start_point[0] + 1)
 
 
-def _by_braces(data: bytes) -> Iterator[tuple[str, int, bytes]]:
-    """Functions by their looks: a name, what it takes in brackets, and a block. For what the grammar gives up on."""
+def _by_braces(data: bytes) -> Iterator[tuple[str, int, bytes, bytes]]:
+    """Functions by their looks: a name, what it takes in brackets, and a block. For what the grammar gives up on.
+
+    Yields:
+        The name, its line, the block, and the text from the brackets to the end of the block.
+    """
     for match in _BLOCK.finditer(data):
         depth, at = 0, match.start()
         while at >= 0 and match.start() - at < 4000:
@@ -303,12 +321,12 @@ def _by_braces(data: bytes) -> Iterator[tuple[str, int, bytes]]:
         if start > line_start and not data[line_start:start].strip():
             # Indented and without a type before it: a call with a block, not a definition.
             continue
-        text = _braces(data, match.end() - 1)
+        text = block_at(data, match.end() - 1)
         if text:
-            yield name, data.count(b"\n", 0, start) + 1, text
+            yield name, data.count(b"\n", 0, start) + 1, text, data[at : match.end() - 1] + text
 
 
-def _braces(data: bytes, at: int) -> bytes:
+def block_at(data: bytes, at: int) -> bytes:
     """The block in braces that follows ``at``, or nothing where a declaration ends first."""
     start = data.find(b"{", at)
     end = data.find(b";", at)

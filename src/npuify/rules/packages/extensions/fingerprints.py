@@ -24,7 +24,7 @@ class Fingerprints:
     Args:
         read: gives the text of a native file by its path.
         files_of: gives the files that hold the functions of a name which code in one file means.
-        constants_near: gives the files in whose macros and constants a name of one file is looked up.
+        constants_near: gives the files in whose macros, constants and types a name of one file is looked up.
     """
 
     def __init__(
@@ -74,10 +74,15 @@ class Fingerprints:
     def _filled(self, place: str, form: Form) -> str | None:
         parts = []
         for name in form.holes:
-            part = self._function(place, name)
-            if part is None or (not part and name in form.launched):
+            function, kind = self._function(place, name), self._type(place, name)
+            if function is None or kind is None or (name in form.launched and not function and not kind):
                 return None
-            parts.append(part or self._constant(place, name) or name)
+            # A type and its constructors have one name.
+            parts.append(
+                filled(kind, [function])
+                if function and kind
+                else function or self._constant(place, name) or kind or name
+            )
         return filled(form.digest, parts)
 
     def _constant(self, place: str, name: str, depth: int = 0) -> str:
@@ -92,6 +97,20 @@ class Fingerprints:
                 ]
                 return filled("constant", sorted(inner))
         return ""
+
+    def _type(self, place: str, name: str) -> str | None:
+        """The digest of a structure or class with what it uses; empty if there is none, None if it cannot be read."""
+        key = (place, f"struct {name}")
+        if key not in self._found:
+            self._found[key] = ""  # where it names itself
+            for file in (place, *self._constants_near(place)):
+                texts = self._of_file(file).types.get(name)
+                if texts:
+                    made = [self._filled(file, form_of(text, keep_names=True)) for text in texts]
+                    known = sorted(one for one in made if one is not None)
+                    self._found[key] = filled("type", known) if len(known) == len(made) else None
+                    break
+        return self._found[key]
 
     def _of_file(self, file: str) -> Definitions:
         if file not in self._forms:

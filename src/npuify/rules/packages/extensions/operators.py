@@ -12,6 +12,7 @@ from npuify.model import NativeOperator
 from npuify.rules.packages.extensions.builds import AT_RUN_TIME
 from npuify.rules.packages.extensions.fingerprints import Fingerprints
 from npuify.rules.packages.extensions.op_builders import FOR_NPU
+from npuify.source.native.definitions import included
 from npuify.source.native.file import NativeFile
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Operators:
             for interface, key, implementation in file.registered:
                 self._registered.setdefault(interface, []).append((key, implementation))
         self._prints: Fingerprints | None = None
+        self._files_near: dict[str, list[str]] = {}
         self._groups_of = {relative: self._groups(relative) for relative in files}
         self._group_of = {relative: groups[0] if groups else None for relative, groups in self._groups_of.items()}
 
@@ -242,13 +244,29 @@ class Operators:
         return Fingerprints(
             self._read,
             lambda place, name: (node.file for node in self._resolve(place, name)),
-            lambda place: (
-                file
-                for file in self.files
-                if self._group_of.get(file) == self._group_of.get(place)
-                or file.rpartition("/")[0] == place.rpartition("/")[0]
-            ),
+            self._near,
         )
+
+    def _near(self, place: str) -> Iterable[str]:
+        """The files whose macros, constants and types a file can mean: those of its extension, folder, headers."""
+        if place not in self._files_near:
+            folder, group = place.rpartition("/")[0], self._group_of.get(place)
+            near = {
+                file: None
+                for file in self.files
+                if self._group_of.get(file) == group or file.rpartition("/")[0] == folder
+            }
+            pending, seen = [place], {place}
+            while pending:
+                file = pending.pop()
+                ends = tuple("/" + header.rpartition("../")[2] for header in included(self._read(file)))
+                for found in self.files if ends else ():
+                    if found not in seen and f"/{found}".endswith(ends):
+                        near[found] = None
+                        seen.add(found)
+                        pending.append(found)
+            self._files_near[place] = list(near)
+        return self._files_near[place]
 
     def _is_plain(self, places: list[tuple[str, Binding]]) -> bool:
         """Whether what is bound stands in files of C++ that know neither torch nor CUDA; those are not read closely."""
