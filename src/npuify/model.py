@@ -243,7 +243,8 @@ class Program(msgspec.Struct, frozen=True, order=True):
     file: str
     files: tuple[str, ...]
     maybe: tuple[str, ...] = ()
-    """Files that it may import besides, by a name that is known only when it runs."""
+    """Files that it may import besides: by a name that is known only when it runs, under a condition, or in a function,
+    of which nobody can tell whether the program comes there."""
     aside: tuple[tuple[str, str], ...] = ()
     """Files that run only where an option asks for them, or an import does not fail that it can do without, each with
     this."""

@@ -98,6 +98,37 @@ CASES: dict[str, tuple[Level, dict[str, str]]] = {
             + END
         },
     ),
+    "a package where a setting asks for it that nobody knows": (
+        Level.REVIEW,
+        {
+            "main.py": "import json\nimport torch\nuse_cupy = json.loads('{\"cupy\": true}')['cupy']\n"
+            "if use_cupy:\n    import cupy\n" + END
+        },
+    ),
+    "a file that is imported where a setting says so": (
+        Level.REVIEW,
+        {
+            "main.py": "import json\nimport torch\nif json.loads('{\"fast\": true}')['fast']:\n    import helpers\n"
+            "    helpers.fast(torch.ones(2))\n" + END,
+            "helpers.py": "import pycuda.driver as driver\n" + HELPERS,
+        },
+    ),
+    "a file that a function imports which may be called": (
+        Level.REVIEW,
+        {
+            "main.py": "import torch\n\n\ndef first():\n    import helpers\n\n\ndef second():\n    pass\n\n\n"
+            "chosen = {'1': first, '2': second}[torch.__version__[0]]\nchosen()\n" + END,
+            "helpers.py": "import pycuda.driver as driver\n" + HELPERS,
+        },
+    ),
+    "a file whose name is put together": (
+        Level.REVIEW,
+        {
+            "main.py": "import importlib\nimport torch\nname = 'fast'\nimportlib.import_module('parts.' + name)\n"
+            + END,
+            "parts/fast.py": "import pycuda.driver as driver\n" + HELPERS,
+        },
+    ),
     # --- it stops until somebody changes it ---
     "a name that is not there": (
         Level.WORK,
@@ -148,7 +179,7 @@ def _migrated(files: dict[str, str], style: str, folder: Path) -> tuple[Migratio
     source, target = folder / "before", folder / style
     for name, text in files.items():
         for place in (source, target):
-            place.mkdir(exist_ok=True, parents=True)
+            (place / name).parent.mkdir(exist_ok=True, parents=True)
             (place / name).write_text(text, encoding="utf-8")
     result, contents = plan(source, Options(style=style, jobs=1, cache=False, torch_npu="2.13.0"))
     for name, raw in contents.items():

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from npuify.project.closures import Closures, bits_of
 from npuify.project.import_graph import CHOOSING
 from npuify.rules.common.default_options import only_with
-from npuify.rules.common.import_guards import has_fallback
+from npuify.rules.common.import_guards import has_fallback, may_not_run
+from npuify.rules.common.surely_run import surely_runs
 from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:
@@ -38,7 +39,8 @@ class Reach(NamedTuple):
     switched: dict[str, str]
     """Those that it imports only where an option, variable or constant asks for it, with this."""
     maybe: frozenset[str]
-    """Those that it may import besides, by a name that is known only when it runs."""
+    """Those that it may import besides: by a name that is known only when it runs, under a condition or in a function
+    of which nobody can tell whether the program comes there."""
 
 
 class _Indented(NamedTuple):
@@ -97,6 +99,8 @@ class _Way(NamedTuple):
     """The files that name the function in which it stands; None where it runs without that."""
     is_caught: bool = False
     switch: str = ""
+    is_unsure: bool = False
+    """Nobody can tell whether the program comes to it."""
 
 
 class _Choice(NamedTuple):
@@ -168,13 +172,16 @@ class Reaches:
         if wide.maybe & open_ones:
             open_ones |= wide.files & self._programs.choosing
         found = _Found(at_once)
-        self._follow(found, open_ones)
+        self._follow(found, open_ones, unsure=False)
         sure = found.files
+        self._follow(found, open_ones)
+        perhaps = found.files & ~sure
         self._follow(found, open_ones, caught=True)
-        optional = found.files & ~sure
+        optional = found.files & ~sure & ~perhaps
         self._follow(found, open_ones, caught=True, switched=True)
-        switched = found.files & ~sure & ~optional
-        maybe = self._by_name(wide, sure | optional) & ~found.files if wide.maybe & open_ones else 0
+        switched = found.files & ~sure & ~perhaps & ~optional
+        by_name = self._by_name(wide, sure | perhaps | optional) & ~found.files if wide.maybe & open_ones else 0
+        maybe = perhaps | by_name
         return Reach(
             named(sure & told), self._with_why(optional, found), self._with_why(switched, found), named(maybe & told)
         )
@@ -201,7 +208,9 @@ class Reaches:
                 self._leading |= 1 << number
         return self._imports[number]
 
-    def _follow(self, found: _Found, wanted: int, *, caught: bool = False, switched: bool = False) -> None:
+    def _follow(
+        self, found: _Found, wanted: int, *, unsure: bool = True, caught: bool = False, switched: bool = False
+    ) -> None:
         """Add to ``found`` what its files import, with the place or switch on which that rests.
 
         What else has to be for an import to run is asked only where it leads to something wanted, by way of files that
@@ -227,7 +236,7 @@ class Reaches:
             way = self._way(one)
             if way is None:
                 continue
-            if (way.is_caught and not caught) or (way.switch and not switched):
+            if (way.is_caught and not caught) or (way.switch and not switched) or (way.is_unsure and not unsure):
                 found.left.append(one)
             elif way.namers is not None and not way.namers & found.files:
                 found.named[one] = way.namers
@@ -262,7 +271,8 @@ class Reaches:
             return None
         function = _function(imports[0], python)
         namers = self._namers_of(function, python) if function is not None else None
-        return _Way(namers, has_fallback(imports[0], python), only_with(imports[0], python))
+        is_unsure = may_not_run(imports[0], python) and not surely_runs(imports[0], python)
+        return _Way(namers, has_fallback(imports[0], python), only_with(imports[0], python), is_unsure)
 
     def _namers_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> int | None:
         """The files, besides its own, that name a function or take names from its module as text; None where its own

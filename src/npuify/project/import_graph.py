@@ -18,7 +18,7 @@ _IMPORT: Final = re.compile(
 )
 CHOOSING: Final = re.compile(
     rb"\b(?:import_module|__import__|spec_from_file_location|import_string|locate|run_path|run_module)\("
-    rb"(?!\s*(?P<quote>[\"'])[\w.]+(?P=quote))"
+    rb"(?!\s*(?P<quote>[\"'])[\w.]+(?P=quote)\s*[,)])"
 )
 """An import whose module is known only when the program runs."""
 _NAMED_MODULE: Final = re.compile(

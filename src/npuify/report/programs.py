@@ -14,7 +14,7 @@ from npuify.report.packages import WITHOUT_FORM
 from npuify.rules.impact import Impact, impact_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from npuify.model import Finding, Program, ScanResult
 
@@ -57,7 +57,9 @@ def judge_programs(scan: ScanResult, left: Sequence[Finding]) -> tuple[ProgramVe
 
 def lies_aside(finding: Finding, scan: ScanResult) -> bool:
     """Whether no program of a project has a finding's file; False where no program is known."""
-    return bool(scan.programs) and not any(finding.file in program.files for program in scan.programs)
+    return bool(scan.programs) and not any(
+        finding.file in program.files or finding.file in program.maybe for program in scan.programs
+    )
 
 
 def _program(
@@ -69,16 +71,15 @@ def _program(
     without_form = [one for one in stops if one.code in WITHOUT_FORM]
     waiting = _switches(scan)
     reaching = [one for one in kernels if any(place.line and place.file in program.files for place in one.places)]
-    called = [
-        one
-        for one in reaching
-        if any(place.line and place.file in program.files and place not in waiting for place in one.places)
-    ]
+    called = [one for one in reaching if _is_called(one, program.files, waiting)]
     blockers = (*called, *kinds(without_form))
     rest = [one for one in on_path if one not in without_form]
-    rest += [one for file in program.maybe for one in by_file.get(file, ()) if not one.only_with]
-    files = [Place(one.file, one.line) for one in scan.errors if one.file in program.files]
+    perhaps_reached = [one for file in program.maybe for one in by_file.get(file, ())]
+    rest += [one for one in perhaps_reached if not one.only_with]
+    files = [Place(one.file, one.line) for one in scan.errors if one.file in (*program.files, *program.maybe)]
     deciding = (*kinds(rest), *(Blocker(place.file, _NOT_PROCESSED, "", (place,)) for place in files))
+    perhaps = [one for one in kernels if one not in called and _is_called(one, program.maybe, waiting)]
+    deciding = (*deciding, *perhaps)
     if not any(place.line for one in kernels for place in one.places):
         # Nobody was found to call the project's kernels; the program may.
         deciding = (*deciding, *kernels)
@@ -97,12 +98,12 @@ def _program(
         for file, why in program.aside
         for one in by_file.get(file, ())
     ]
-    conditional = kinds_by_switch([*(one for one in reached if one.only_with), *behind])
+    conditional = kinds_by_switch([*(one for one in (*reached, *perhaps_reached) if one.only_with), *behind])
     asides = dict(program.aside)
     for kernel in kernels:
         why = next((asides[place.file] for place in kernel.places if place.file in asides), "")
         why = why or next((waiting[place] for place in kernel.places if place in waiting and kernel in reaching), "")
-        if why and kernel not in called:
+        if why and kernel not in called and kernel not in perhaps:
             conditional = (*conditional, Blocker(why, kernel.what, kernel.advice, kernel.places))
     summary = _summary(level, counts)
     if program.supports_npu:
@@ -120,6 +121,11 @@ def _program(
     return ProgramVerdict(
         program.file, level, phrase(TITLES[level]), summary, blockers, deciding, conditional, program.starts
     )
+
+
+def _is_called(kernel: Blocker, files: Sequence[str], waiting: Mapping[Place, str]) -> bool:
+    """Whether one of some files calls a kernel without being asked to."""
+    return any(place.line and place.file in files and place not in waiting for place in kernel.places)
 
 
 def _how_to_start(program: Program) -> str:

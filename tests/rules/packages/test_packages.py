@@ -72,14 +72,6 @@ def _told(text: str, root: Path | None = None, name: str = "program.py") -> list
             ),
             [("pynvml", "info")],
         ),
-        # An option that asks for a package by default is no question whether it is there.
-        (
-            (
-                "import argparse\np = argparse.ArgumentParser()\np.add_argument('--apex', default=True)\n"
-                "args = p.parse_args()\nif args.apex:\n    import cupy\n"
-            ),
-            [("cupy", "error")],
-        ),
         ("try:\n    import pynvml\nfinally:\n    print()\n", [("pynvml", "error")]),
         ("if is_xformers_available():\n    import xformers\n", [("xformers", "info")]),
         (
@@ -93,6 +85,39 @@ def _told(text: str, root: Path | None = None, name: str = "program.py") -> list
 )
 def test_imports(text: str, expected: list[tuple[str, str]]) -> None:
     assert _told(text) == expected
+
+
+PARSER = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--fast', default={})\nargs = p.parse_args()\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        # An option that asks for a package by default is no question whether it is there.
+        (PARSER.format("True") + "if args.fast:\n    import cupy\n", "error"),
+        (PARSER.format("False") + "if args.fast:\n    import cupy\n", "warning"),
+        (PARSER.format("False") + "if args.fast:\n    pass\nelse:\n    import cupy\n", "warning"),
+        # Nobody knows whether these hold.
+        ("import json\nuse_x = json.load(open('x.json'))['x']\nif use_x:\n    import cupy\n", "warning"),
+        ("import json\nif json.load(open('x.json'))['cupy']:\n    import cupy\n", "warning"),
+        ("import os\nis_main = os.environ['RANK'] == '0'\nif is_main:\n    import cupy\n", "warning"),
+        ("def f(use_cupy):\n    if use_cupy:\n        import cupy\n", "warning"),
+        # These ask whether something is there.
+        ("try:\n    import cupy.cuda as c\nexcept ImportError:\n    c = None\nif c:\n    import cupy\n", "info"),
+        ("import importlib.util as u\nuse = u.find_spec('cupy')\nif use:\n    import cupy\n", "info"),
+        ("from there import USE_IT\nif USE_IT:\n    import cupy\n", "info"),
+        ("import sys\nif 'cupy' in sys.modules:\n    import cupy\n", "info"),
+        ("if HAS_CUPY:\n    import cupy\n", "info"),
+        # A try around something else says nothing of an import.
+        ("try:\n    x = int(y)\nexcept Exception:\n    x = 0\nif x:\n    import cupy\n", "warning"),
+    ],
+)
+def test_imports_under_conditions(text: str, severity: str, tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(text)
+    (tmp_path / "there.py").write_text(
+        "try:\n    import cupy\n    USE_IT = True\nexcept ImportError:\n    USE_IT = False\n"
+    )
+    assert {told for _, told in _told(text, tmp_path)} == {severity}
 
 
 @pytest.mark.parametrize("path", sorted(CASES.glob("*.in.py")), ids=lambda path: path.name)

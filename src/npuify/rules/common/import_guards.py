@@ -7,13 +7,19 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import EVERY_FILE
-from npuify.rules.common.default_options import holds_by_default
+from npuify.rules.common.default_options import holds_by_default, only_with
+from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:
-    from npuify.rules.context import PythonFile
+    from collections.abc import Iterator
+
+    from npuify.source.python.scopes import Binding
 
 _CAUGHT = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException", "RuntimeError", "OSError"))
-_ASKS = re.compile(r"(?i)available|installed|find_spec|TYPE_CHECKING|\b_?(?:has|have|with|use|is)_|version")
+_PRESENCE = re.compile(
+    r"(?i)available|installed|imported|importlib|find_spec|TYPE_CHECKING|\b_?(?:has|have)_|version|sys\.modules"
+)
+_OPTION = re.compile(r"(?i)\b_?(?:with|use|is)_")
 
 
 def has_fallback(node: ast.AST, file: PythonFile) -> bool:
@@ -33,25 +39,80 @@ def has_fallback(node: ast.AST, file: PythonFile) -> bool:
 
 
 def is_asked_for(node: ast.AST, package: str, file: PythonFile) -> bool:
-    """Whether ``node`` stands under a condition that names ``package``, or asks what is there.
+    """Whether ``node`` runs only where ``package`` is there, or where an option that is off by default asks for it.
+
+    A condition that names the package, and of which nobody knows whether it holds, is no such thing: it may hold.
+    """
+    return asks_whether_there(node, file) or (
+        any(_names(test, package, file) for test in _tests(node, file)) and bool(only_with(node, file))
+    )
+
+
+def asks_whether_there(node: ast.AST, file: PythonFile) -> bool:
+    """Whether ``node`` stands under a condition that asks whether something is there.
 
     Conditions around the function count only where they stand in the same file and around its definition.
     """
+    return any(_asks(test, file) for test in _tests(node, file))
+
+
+def _tests(node: ast.AST, file: PythonFile) -> Iterator[ast.expr]:
+    """The conditions around a node, but for those that hold by default."""
     current = node
     for up in file.ancestors(node):
         if isinstance(up, (ast.If, ast.IfExp)) and current is not up.test:
-            test = file.code(up.test)
-            if isinstance(up, ast.If) and current in up.body and holds_by_default(up.test, file):
-                continue  # an option that asks for it by default
-            if package.partition(".")[0].lower() in test.lower() or _ASKS.search(test):
-                return True
+            by_default = isinstance(up, ast.If) and current in up.body and holds_by_default(up.test, file)
+            if not by_default:
+                yield up.test
         current = up
-    return False
+
+
+def _names(test: ast.expr, package: str, file: PythonFile) -> bool:
+    text = file.code(test)
+    return package.partition(".")[0].lower() in text.lower() or _OPTION.search(text) is not None
+
+
+def _asks(test: ast.expr, file: PythonFile) -> bool:
+    """Whether a condition asks what is there: by what it calls, or by names that say so or were bound by asking."""
+    if _PRESENCE.search(file.code(test)):
+        return True
+    names = [node for node in ast.walk(test) if isinstance(node, ast.Name)]
+    return any(_is_presence(node, file) for node in names)
+
+
+def _is_presence(node: ast.Name, file: PythonFile) -> bool:
+    """Whether a name is bound by asking what is there, or by an import that may fail; here or where it is from."""
+    found = file.model.scope(node).lookup(node.id)
+    bindings = found[1] if found is not None else []
+    if len(bindings) == 1 and bindings[0].kind == "import":
+        module, _, name = bindings[0].target.rpartition(".")
+        relative = file.project.file_of(module)
+        source = file.project.load(relative) if relative is not None else None
+        if source is not None:
+            file = PythonFile(source, file.run, is_stored=True)
+            bindings = file.scope(source.tree).names.get(name, [])
+    return any(_asks_or_is_caught(bound, file) for bound in bindings)
+
+
+def _asks_or_is_caught(bound: Binding, file: PythonFile) -> bool:
+    if bound.kind == "assign" and bound.value is not None and _PRESENCE.search(file.code(bound.value)):
+        return True
+    return any(
+        isinstance(up, ast.Try)
+        and any(_catches_imports(handler) for handler in up.handlers)
+        and any(isinstance(one, (ast.Import, ast.ImportFrom)) for inner in up.body for one in ast.walk(inner))
+        for up in file.model.ancestors(bound.node)
+    )
 
 
 def in_function(node: ast.AST, file: PythonFile) -> bool:
     """Whether ``node`` runs only when a function is called."""
     return any(isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)) for up in file.ancestors(node))
+
+
+def may_not_run(node: ast.AST, file: PythonFile) -> bool:
+    """Whether ``node`` runs only where a function is called, or where a condition holds that may not."""
+    return in_function(node, file) or any(True for _ in _tests(node, file))
 
 
 def no_other_takes(bound: list[str], file: PythonFile) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.knowledge import packages
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.import_guards import has_fallback, in_function, is_asked_for
+from npuify.rules.common.import_guards import asks_whether_there, has_fallback, may_not_run
 from npuify.rules.common.package_rows import _member, package_of
 from npuify.rules.common.settled import is_settled
 from npuify.rules.common.surely_run import surely_runs
@@ -64,7 +64,8 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
     """A package is imported that an NPU machine lacks, or has in a different form.
 
     Reported once per file and package: as an error where the program fails at the import, as a warning where the import
-    is inside a function that may not be called, and as information where the code works without the package.
+    is inside a function that may not be called, or under a condition, and as information where the code works without
+    the package.
     """
     if isinstance(node, ast.Attribute):
         name = file.qualname(node) or ""
@@ -115,9 +116,9 @@ def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: Python
     elif top in _NVML and has_fallback(node, file) and chooses_platform(node, file):
         severity = Severity.WARNING
         message = phrase("{message} Where it fails, this code chooses as on a machine without a GPU.", message=message)
-    elif has_fallback(node, file) or is_asked_for(node, top, file):
+    elif has_fallback(node, file) or asks_whether_there(node, file):
         severity, message = Severity.INFO, phrase("{message} The code works without it.", message=message)
-    elif (in_function(node, file) and not surely_runs(node, file)) or (top == "pynvml" and only_started(file)):
+    elif (may_not_run(node, file) and not surely_runs(node, file)) or (top == "pynvml" and only_started(file)):
         severity = Severity.WARNING
     advice = (
         row.advice
