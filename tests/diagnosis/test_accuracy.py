@@ -66,7 +66,15 @@ def test_what_a_round_missed_at_first_is_named(name: str) -> None:
     missed, ids = missed_at_first(name), [row["id"] for row in samples(name)]
     assert missed is not None and set(missed) <= set(ids)
     assert right_at_first(name) == len(ids) - len(missed)
-    assert {row["class"] for row in samples(name)} <= {"dependencies", "user", "python", "npu", "ranks", "system", "none"}
+    assert {row["class"] for row in samples(name)} <= {
+        "dependencies",
+        "user",
+        "python",
+        "npu",
+        "ranks",
+        "system",
+        "none",
+    }
 
 
 def test_what_is_missed_is_seldom_called_clear() -> None:
