@@ -271,6 +271,73 @@ def test_a_kernel_launched_through_a_pointer_has_to_be_there() -> None:
     assert _digest_of_functor(FUNCTOR[:start] + FUNCTOR[end:]) == ""
 
 
+HEADER = """\
+#pragma once
+#define REACH 3
+typedef float real;
+struct Window {
+    int size;
+    __device__ int last() const { return size - 1; }
+};
+static __constant__ float TAPS[2] = {0.25f, 0.75f};
+class Finder {
+public:
+    static void find(int n, float* out);
+};
+"""
+FINDER = """\
+#include "../include/finder.h"
+__global__ void find_kernel(int n, real* out) {
+    Window window = {n};
+    int index = blockIdx.x * blockDim.x + threadIdx.x;
+    out[index] = (real) window.last() * REACH * TAPS[1];
+}
+void Finder::find(int n, float* out) {
+    find_kernel << <(n + 255) / 256, 256 >> > (n, out);
+}
+at::Tensor find_cuda(const at::Tensor& points) {
+    auto out = at::zeros_like(points);
+    Finder::find(points.numel(), out.data_ptr<float>());
+    return out;
+}
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("find", &find_cuda); }
+"""
+
+
+def _of_finder(header: str = HEADER, code: str = FINDER) -> str:
+    texts = {"include/finder.h": header.encode(), "src/finder.cu": code.encode()}
+    operators = Operators({name: read_native(data) for name, data in texts.items()}, (), texts.__getitem__)
+    (found,) = [(name, one) for name, file in operators.files.items() for one in file.bindings]
+    return operators.fingerprints().of(*found)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("#define REACH 3", "#define REACH 4"),
+        ("typedef float real", "typedef double real"),
+        ("size - 1", "size"),
+        ("{0.25f, 0.75f}", "{0.75f, 0.25f}"),
+    ],
+)
+def test_what_a_header_elsewhere_says_counts(change: tuple[str, str]) -> None:
+    """Macros, aliases of types, structures and tables lie beside the kernel or behind an include."""
+    assert _of_finder()
+    assert _of_finder(_with(HEADER, change)) != _of_finder()
+
+
+def test_a_function_of_a_class_counts() -> None:
+    """What stands behind ``::`` was once a name and nothing more: one digest for two kernels."""
+    assert _of_finder(code=_with(FINDER, ("* REACH", "+ REACH"))) != _of_finder()
+
+
+def test_brackets_of_a_launch_may_stand_apart() -> None:
+    tight = _with(FINDER, ("<< <(n + 255) / 256, 256 >> >", "<<<(n + 127) / 128, 128>>>"))
+    assert _of_finder(code=tight) == _of_finder()
+    kernels = [one.calls for one in read_native(FINDER.encode()).functions if one.name == "find"]
+    assert "find_kernel" in kernels[0]
+
+
 # --- what is written ---
 
 
@@ -336,6 +403,19 @@ def test_another_thing_of_the_same_name_stays(tmp_path: Path) -> None:
     npuify.migrate(source, target, REPLACE)
     assert (target / "net/config/__init__.py").read_text() == other
     assert "npuify_kernels" in (target / "net/ops/pick.py").read_text()
+
+
+@pytest.mark.usefixtures("known")
+def test_a_function_without_a_kernel_is_told_and_fails_when_called(tmp_path: Path) -> None:
+    """It is a part of the extension, which is no longer imported."""
+    plain = 'm.def("pick", &pick, "pick points");\n    m.def("count", &count, "on the host");'
+    binding = _with(BINDING, ("PYBIND11", "int64_t count(int64_t n) { return n + 1; }\n\nPYBIND11"))
+    files = {**PROJECT, "net/ops/pick.cpp": _with(binding, ('m.def("pick", &pick, "pick points");', plain))}
+    source, target = _write(tmp_path / "in", files), tmp_path / "out"
+    npuify.migrate(source, target, REPLACE)
+    assert 'MISSING = ("count",)' in (target / "net/ops/npuify_kernels/pick_ext.py").read_text()
+    (finding,) = [one for one in npuify.scan([source], REPLACE).findings if one.code == "NPU643"]
+    assert "count stays without a replacement" in finding.message
 
 
 @pytest.mark.usefixtures("known")

@@ -19,6 +19,16 @@ _TYPE: Final = re.compile(
     r"\b(?:struct|class)\s+(?:__align__\s*\([^()]*\)\s*|alignas\s*\([^()]*\)\s*)?(\w+)\s*"
     r"((?:<[^;{}]*>\s*)?(?:final\s*)?(?::[^:;{}][^;{}]*)?)\{"
 )
+_TABLE: Final = re.compile(
+    r"^[ \t]*(?:(?:static|inline|__device__|__constant__|const|constexpr)\s+)+[^;(){}=]*?\b(\w+)\s*"
+    r"(?:\[[^\]\n]*\]\s*)+=\s*(\{[^;]*\})\s*;|"
+    r"^[ \t]*(?:(?:static|inline|__device__)\s+)*__constant__\s+[^;(){}=]*?\b(\w+)\s*=\s*([^;{}]*);",
+    re.MULTILINE,
+)
+_ALIAS: Final = re.compile(
+    r"^typedef\s+([^;{}()]+?)\b(\w+)\s*;|^using\s+(\w+)\s*=\s*([^;{}]+);", re.MULTILINE
+)  # those inside a function are a part of its form
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">\n]+)[">]', re.MULTILINE)
 _ARGUMENT: Final = re.compile(
     r'(?:py(?:bind11)?::)?arg\(\s*"(\w+)"\s*\)(?:\s*=\s*([^,)]+))?|"(\w+)"_a(?:\s*=\s*([^,)]+))?'
@@ -31,7 +41,7 @@ class Definitions(NamedTuple):
     functions: Mapping[str, Sequence[str]]
     """The text of each from its parameters on, by name."""
     others: Mapping[str, Sequence[str]]
-    """The values of macros and constants of the file."""
+    """The values of macros, constants and tables of the file, and what its aliases of types stand for."""
     types: Mapping[str, Sequence[str]]
     """Structures and classes with their bodies: functors compute, traits hold constants."""
 
@@ -50,6 +60,11 @@ def definitions_in(data: bytes) -> Definitions:
     for pattern in (_MACRO, _CONSTANT):
         for match in pattern.finditer(plain):
             others.setdefault(match.group(1), []).append(match.group(2).replace("\\\n", " "))
+    bare = _COMMENT.sub(" ", plain)
+    for pattern, of_values in ((_TABLE, (2, 4)), (_ALIAS, (1, 4))):
+        for match in pattern.finditer(bare):
+            name = match.group(1) if of_values[0] == 2 else match.group(2)
+            others.setdefault(name or match.group(3), []).append(match.group(of_values[0]) or match.group(of_values[1]))
     types: dict[str, list[str]] = {}
     if "struct" in plain or "class" in plain:
         for match in _TYPE.finditer(plain):

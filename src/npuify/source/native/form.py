@@ -48,6 +48,8 @@ _WORDS: Final = frozenset(
     "struct using typedef static_cast reinterpret_cast const_cast this new delete operator threadIdx blockIdx blockDim "
     "gridDim warpSize __shared__ __syncthreads".split()
 )
+_OPEN_LAUNCH: Final = re.compile(r"<<[ \t]+<|<[ \t]+<<")
+_END_LAUNCH: Final = re.compile(r"(?:>>[ \t]+>|>[ \t]+>>)(?=\s*\()")
 _LAUNCHED: Final = re.compile(
     r"(\w+)\s*(?:<[^;{}()]*>)?\s*<<<|=\s*&\s*(?:\w+::)*(\w+)\s*<[^;{}()]*>\s*;|\b(\w+_kernel|kernel_\w+)\s*<"
 )
@@ -65,6 +67,8 @@ class Form(NamedTuple):
     """The names that stand at the marks, as often as they do."""
     launched: tuple[str, ...] = ()
     """The kernels that it launches."""
+    qualified: tuple[str, ...] = ()
+    """The names behind ``::``: where the project defines such a function, its code belongs to the form."""
 
 
 def form_of(text: str, *, keep_names: bool = False) -> Form:
@@ -77,6 +81,7 @@ def form_of(text: str, *, keep_names: bool = False) -> Form:
     tokens = _IS_CUDA.sub(" is_cuda", " ".join(_kept(_tokens(text)))).split()
     names: dict[str, str] = {}
     holes: list[str] = []
+    qualified: list[str] = []
     out: list[str] = []
     for at, token in enumerate(tokens):
         before = tokens[at - 1] if at else ""
@@ -89,6 +94,8 @@ def form_of(text: str, *, keep_names: bool = False) -> Form:
             out.append(names[token])
         elif after == "::" or before == "::":
             out.append(_SAME.get(token, token))
+            if before == "::":
+                qualified.append(token)
         elif not keep_names and _declares(tokens, at):
             names[token] = f"v{len(names)}"
             out.append(names[token])
@@ -96,7 +103,13 @@ def form_of(text: str, *, keep_names: bool = False) -> Form:
             # What it calls, and what is defined outside it: macros, constants, functions.
             holes.append(token)
             out.append("@")
-    return Form(blake2b(" ".join(out).encode(), digest_size=8).hexdigest(), tuple(holes), _launched(text))
+    digest = blake2b(" ".join(out).encode(), digest_size=8).hexdigest()
+    return Form(digest, tuple(holes), _launched(joined_launches(text)), tuple(qualified))
+
+
+def joined_launches(text: str) -> str:
+    """Code in which the brackets of launches stand together: some write ``kernel << <blocks, threads >> > (…)``."""
+    return _OPEN_LAUNCH.sub("<<<", _END_LAUNCH.sub(">>>", text)) if _OPEN_LAUNCH.search(text) else text
 
 
 def _launched(text: str) -> tuple[str, ...]:
@@ -109,7 +122,7 @@ def filled(digest: str, forms: Sequence[str]) -> str:
 
 
 def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(_UNSEEN.sub(" ", text))
+    return _TOKEN.findall(joined_launches(_UNSEEN.sub(" ", text)))
 
 
 def _number(token: str) -> str:

@@ -63,6 +63,7 @@ _COMMENT = re.compile(rb"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _CALL = re.compile(
     rb"\b([A-Za-z_]\w*)\s*(?:<[^<>;{}()]*(?:<[^<>;{}()]*>[^<>;{}()]*)*>\s*)?(?:<<<|\()|&\s*(?:\w+::)*([A-Za-z_]\w*)"
 )
+_OPEN_LAUNCH = re.compile(rb"<<[ \t]+<|<[ \t]+<<")
 _KERNEL = re.compile(rb"__global__[^;{}=]*?\b([A-Za-z_]\w*)\s*\(")
 _BINDING = re.compile(r"^(?:STABLE_)?(PYBIND11_MODULE|TORCH_LIBRARY(?:_FRAGMENT|_IMPL)?|TORCH_LIBRARY_EXPAND)$")
 _REGISTERED = re.compile(rb"^[ \t]*REGISTER_(\w+)_IMPL\(\s*(\w+)\s*,(?:\s*(\w+)\s*,)?\s*(\w+)\s*\)", re.MULTILINE)
@@ -232,6 +233,7 @@ def _function(
 
 
 def _calls(text: bytes) -> tuple[str, ...]:
+    text = _OPEN_LAUNCH.sub(b"<<<", text)
     names = {(one or other).decode("ascii", "replace") for one, other in _CALL.findall(text)}
     names |= {name.decode("ascii", "replace") for name in _THROUGH_MACRO.findall(text)}
     # Kernels are also launched through a pointer to them.

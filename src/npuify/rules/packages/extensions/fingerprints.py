@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from npuify.source.native.definitions import Definitions, definitions_in, named_arguments
 from npuify.source.native.form import filled, form_of
@@ -12,10 +12,6 @@ if TYPE_CHECKING:
 
     from npuify.source.native.file import Binding
     from npuify.source.native.form import Form
-
-
-_DEEPEST: Final = 8
-"""Macros in macros, from which on names count as they are."""
 
 
 class Fingerprints:
@@ -38,6 +34,7 @@ class Fingerprints:
         self._constants_near = constants_near
         self._forms: dict[str, Definitions] = {}
         self._found: dict[tuple[str, str], str | None] = {}
+        self._constants: dict[tuple[str, str], str] = {}
 
     def of(self, relative: str, binding: Binding) -> str:
         """The digest of an operator, or nothing where a part of its code cannot be read.
@@ -83,20 +80,30 @@ class Fingerprints:
                 if function and kind
                 else function or self._constant(place, name) or kind or name
             )
+        for name in form.qualified:
+            function = self._function(place, name)
+            if function is None or (not function and name in form.launched):
+                return None
+            # Names of torch and CUDA stay as they stand in the form.
+            known = function or self._constant(place, name)
+            parts += [known] if known else []
         return filled(form.digest, parts)
 
-    def _constant(self, place: str, name: str, depth: int = 0) -> str:
-        """The digest of a macro or constant; empty where the project defines none of that name."""
-        for file in (place, *self._constants_near(place)):
-            texts = self._of_file(file).others.get(name)
-            if texts:
-                forms = [form_of(text) for text in texts] if depth < _DEEPEST else []
-                inner = [
-                    filled(one.digest, [self._constant(file, hole, depth + 1) or hole for hole in one.holes])
-                    for one in forms
-                ]
-                return filled("constant", sorted(inner))
-        return ""
+    def _constant(self, place: str, name: str) -> str:
+        """The digest of a macro, constant or alias of a type; empty where the project defines none of that name."""
+        key = (place, name)
+        if key not in self._constants:
+            self._constants[key] = ""  # inside itself its name stays
+            for file in (place, *self._constants_near(place)):
+                texts = self._of_file(file).others.get(name)
+                if texts:
+                    forms = [form_of(text) for text in texts]
+                    inner = [
+                        filled(one.digest, [self._constant(file, hole) or hole for hole in one.holes]) for one in forms
+                    ]
+                    self._constants[key] = filled("constant", sorted(inner))
+                    break
+        return self._constants[key]
 
     def _type(self, place: str, name: str) -> str | None:
         """The digest of a structure or class with what it uses; empty if there is none, None if it cannot be read."""

@@ -184,7 +184,7 @@ class Operators:
             plain = f"{module}.{name}" if name not in _COMMON else f"{module}.{name} {module}"
             fact = equivalent_of(plain, *targets, *(kernels[:3] if not targets else ()))
         equivalent = fact.equivalent if fact else ""
-        replacement, is_variant = self._replacement(relative, binding) if difficulty != "host" else ("", False)
+        replacement, is_variant = self._replacement(relative, binding)
         return NativeOperator(
             file=relative,
             line=binding.line,

@@ -84,7 +84,7 @@ def replaced_extensions(
     """
     by_module: dict[str, list[NativeOperator]] = {}
     for one in operators:
-        if one.module and not one.module.startswith("torch.ops.") and one.difficulty != "host" and not one.has_npu:
+        if one.module and not one.module.startswith("torch.ops.") and not one.has_npu:
             by_module.setdefault(one.module, []).append(one)
     found = []
     lasts = [module.rpartition(".")[2] for module in by_module]
@@ -93,6 +93,7 @@ def replaced_extensions(
         if functions:
             last = module.rpartition(".")[2]
             name = last if lasts.count(last) == 1 else module.replace(".", "_")
+            # Functions without a kernel are a part of the extension, too, and go with it.
             missing = tuple(one.name for one in group if not one.replacement)
             files = sorted({place.rpartition(":")[0] for one in group for place in one.calls})
             ways = {file: _way_of_import(file, python) for file in files}
