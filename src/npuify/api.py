@@ -65,11 +65,17 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     return found
 
 
-def plan(project: Path, options: Options, *, progress: Callable[[int, int], None] | None = None) -> Plan:
+def plan(
+    project: Path,
+    options: Options,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    preparing: Callable[[int, int], None] | None = None,
+) -> Plan:
     """What to do next with a project, in order; see :func:`npuify.port.plan.plan`."""
     from npuify.port.plan import plan as run
 
-    return run(project, options, progress=progress)
+    return run(project, options, progress=progress, preparing=preparing)
 
 
 def narrowed(result: ScanResult, *, baseline: Path | None = None, since: str | None = None) -> ScanResult:

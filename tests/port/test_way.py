@@ -190,6 +190,42 @@ def test_what_a_person_changes_by_hand(here: Path, machine: Machine) -> None:
     assert about(follow(port("project", "-o", "out", "--unsafe", "--entry", "train.py"), 1)) == ""
 
 
+def test_what_stops_is_what_the_verdict_counts(here: Path, machine: Machine) -> None:
+    """Places of tests and of continuous integration are no reason to stop; a place and its advice are apart."""
+    workflow = "jobs:\n  test:\n    runs-on: x\n    steps:\n      - run: pip install torch==${{ matrix.torch }} --index-url https://download.pytorch.org/whl/cu121\n"
+    folder = project(here, train_py=BY_HAND, tests__test_it_py=BY_HAND) / ".github/workflows"
+    folder.mkdir(parents=True)
+    (folder / "test.yml").write_text(workflow)
+    report = port("project", "-o", "out", "--unsafe", "--entry", "train.py")
+    assert about(report) == "by-hand" and report.decision is not None
+    places = report.decision.places
+    assert places and all(one.startswith("train.py:") for one in places), places
+    counted = report.decision.question.split(" ", 1)[0]
+    assert report.stages[1].evidence[0].startswith(f"Needs work. {counted} place"), report.stages[1]
+    assert any("; " in one for one in places)
+
+
+def test_files_are_told_while_they_are_worked_on(here: Path, machine: Machine) -> None:
+    from npuify.options import Options
+    from npuify.port.model import Wishes
+    from npuify.port.plan import plan
+    from npuify.port.way import port as whole_way
+
+    source = project(here, train_py=SAFE, other_py=SAFE)
+    told: dict[str, list[tuple[int, int]]] = {"reading": [], "working": []}
+    tell = {
+        "preparing": lambda done, total: told["reading"].append((done, total)),
+        "progress": lambda done, total: told["working"].append((done, total)),
+    }
+    options = Options(cache=False, jobs=1)
+    whole_way(source, here / "out", options, Wishes(entry="train.py", target="simulated"), **tell)
+    assert told["working"].count((2, 2)) == 2, "scanned, and migrated"
+    for place in (source, here / "out"):
+        told["reading"], told["working"] = [], []
+        plan(place, options, **tell)
+        assert told["reading"] and told["working"][-1][0] == told["working"][-1][1] > 0, place
+
+
 @pytest.mark.parametrize(
     ("failing", "name"), [("forward", "run-failed"), ("backward", "run-failed"), ("compare", "differs")]
 )

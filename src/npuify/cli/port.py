@@ -91,6 +91,7 @@ def port(
     Example: npuify port project -o project_npu --entry "train.py --epochs 1"
     """
     from npuify.cli.output import put
+    from npuify.cli.progress import progress
     from npuify.port.model import State, Wishes
     from npuify.port.text import headline, render_text
     from npuify.port.way import port as whole_way
@@ -125,16 +126,19 @@ def port(
     def say(line: str) -> None:
         print(line.encode(sys.stderr.encoding or "utf-8", "backslashreplace").decode(), file=sys.stderr, flush=True)
 
-    report = whole_way(
-        source,
-        destination,
-        options,
-        wishes,
-        resume=resume,
-        force=force,
-        begins=lambda what: say(f"npuify: {what} …"),
-        ends=lambda stage: say(f"npuify: {headline(stage)}"),
-    )
+    with progress("Reading", "Scanning or migrating") as (preparing, show):
+        report = whole_way(
+            source,
+            destination,
+            options,
+            wishes,
+            resume=resume,
+            force=force,
+            begins=lambda what: say(f"npuify: {what} …"),
+            ends=lambda stage: say(f"npuify: {headline(stage)}"),
+            preparing=preparing,
+            progress=show,
+        )
     text = format is ShortFormat.TEXT
     put(render_text(report) if text else render_json(report), output, exact=not text)
     failed = any(stage.state is State.FAILED for stage in report.stages)

@@ -36,6 +36,11 @@ def progress(*labels: str) -> Iterator[tuple[Show | None, ...]]:
     def show(label: str, done: int, total: int) -> None:
         nonlocal bar, due
         now = monotonic()
+        if bar is not None and done == total:
+            # What is told next stands where the bar was.
+            bar.stop()
+            bar = None
+            return
         if now < due:
             return
         due = now + INTERVAL

@@ -20,7 +20,9 @@ from npuify.report.doctor import Report as DoctorReport
 from npuify.report.document import Migration, Scan
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    Progress = Callable[[int, int], None]
 
 REPORT_FOLDER = "npuify-report"
 _MIGRATION = "findings.json"
@@ -83,6 +85,8 @@ def read_record(
     source: Path | None = None,
     doctor: Path | None = None,
     results: Sequence[Path] = (),
+    progress: Progress | None = None,
+    preparing: Progress | None = None,
 ) -> Record:
     """Scan ``project`` and read what earlier runs left.
 
@@ -92,6 +96,8 @@ def read_record(
         source: the project before its migration; None takes the folder that the report names, if it is there.
         doctor: what ``npuify doctor --format json`` wrote; None takes ``npuify-report/doctor.json``, if there is one.
         results: files and folders with what ``npuify verify`` wrote, besides those in ``npuify-report``.
+        progress: called with the number of files done and of files to do.
+        preparing: the same while files are read, before any is looked at; 0 of 0 while they are sought.
 
     Raises:
         NpuifyError: the project is no folder, or a report that is named cannot be read.
@@ -105,10 +111,10 @@ def read_record(
         )
     planned = None
     if migration is None:
-        planned = migrate(project, None, options, mode="diff")
+        planned = migrate(project, None, options, mode="diff", progress=progress, preparing=preparing)
         scan = planned.scan
     else:
-        scan = scan_paths([project], options)
+        scan = scan_paths([project], options, progress=progress, preparing=preparing)
         if scan.release.torch_npu == migration.release.torch_npu:
             # Its report says why this release was chosen.
             scan = msgspec.structs.replace(scan, release=migration.release)

@@ -91,7 +91,7 @@ def add_scan(server: MCPServer, desk: Desk) -> None:
         """
         place = await desk.inside(ctx, path)
         options = desk.options(place, style=style, torch_npu=torch_npu)
-        found = await desk.told(ctx, partial(api.plan, place, options))
+        found = await desk.told(ctx, partial(api.plan, place, options), prepares=True)
         steps = [
             Step(one.name, one.what, list(one.codes), list(one.places), one.more, one.advice, one.command)
             for one in found.steps

@@ -102,7 +102,8 @@ def add_reports(server: MCPServer, desk: Desk) -> None:
 
         place = await desk.inside(ctx, path)
         options = desk.options(place)
-        found = await desk.call(lambda: made_from(read_record(place, options)))
+        record = await desk.told(ctx, partial(read_record, place, options), prepares=True)
+        found = await desk.call(partial(made_from, record))
         items = [Item(one.title, one.state, one.evidence, one.how) for one in found.points]
         texts = report_texts(render, found)
         return desk.answer(Checked, Checked(found.complete, items), Report("checklist", texts))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import commas, phrase, semicolons
 from npuify.model import Safety
 from npuify.port.model import Choice, Decision, State, Wishes
 from npuify.report.scope import has_nothing_to_move, names_no_device
 from npuify.report.summary import counted
-from npuify.report.verdict import Level, status
+from npuify.report.verdict import Level, status, what_stops
 from npuify.verify.steps.plan import own_input
 
 if TYPE_CHECKING:
@@ -134,19 +134,38 @@ def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands
     return None
 
 
-def by_hand(findings: Iterable[Finding], verdict: Verdict, asked: Wishes, commands: Commands) -> Decision | None:
-    """What will not run before a person has changed it; None: nothing, or it was said to go on."""
+def by_hand(
+    findings: Iterable[Finding], scan: ScanResult, verdict: Verdict, asked: Wishes, commands: Commands
+) -> Decision | None:
+    """What will not run before a person has changed it; None: nothing, or it was said to go on.
+
+    Args:
+        findings: what is left.
+        scan: the scan that they are of.
+        verdict: on what is left; the places are those that it counts.
+        asked: what was said.
+        commands: how to go on.
+    """
     if asked.go_on or verdict.level not in (Level.WORK, Level.BLOCKED):
         return None
-    left = [one for one in findings if status(one, migrated=True) == "manual"]
+    left = what_stops((one for one in findings if status(one, migrated=True) == "manual"), scan)
+    question = phrase(
+        "{places} will not run before a person has changed {value} in the migrated copy.",
+        places=counted(len(left), "place"),
+        value="it" if len(left) == 1 else "them",
+    )
+    lines = [semicolons(filter(None, (_place(one), one.advice))) for one in left]
+    if not left:
+        # Kernels, or a framework, are told of as a whole.
+        kinds = verdict.blockers or verdict.deciding
+        question = phrase(
+            "A person has to write or replace in the migrated copy: {what}.", what=commas(one.what for one in kinds)
+        )
+        lines = [f"{one.what}: {one.why}{_first(one.places)}" for one in kinds]
     return Decision(
         "by-hand",
-        phrase(
-            "{places} will not run before a person has changed {value} in the migrated copy.",
-            places=counted(len(left), "place"),
-            value="it" if len(left) == 1 else "them",
-        ),
-        _shortened(_place(one) + (f" {one.advice}" if one.advice else "") for one in left),
+        question,
+        _shortened(lines),
         (
             Choice(phrase("Change the places, then go on"), commands.resume()),
             Choice(phrase("Go on without: what is run does not need them"), commands.resume("--go-on")),
@@ -175,7 +194,7 @@ def machine(report: Report, commands: Commands) -> Decision:
     return Decision(
         "machine",
         phrase("This machine cannot run programs on its NPUs as it is."),
-        _shortened(f"{one.check}: {one.message}{f' {one.advice}' if one.advice else ''}" for one in wrong),
+        _shortened(semicolons(filter(None, (f"{one.check}: {one.message}", one.advice))) for one in wrong),
         (
             Choice(phrase("Mend it, then go on"), commands.resume()),
             Choice(phrase("Run in simulation"), commands.resume("--target", "simulated")),

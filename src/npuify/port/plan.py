@@ -60,23 +60,26 @@ class Plan(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
 
 
-def plan(project: Path, options: Options, *, progress: Progress | None = None) -> Plan:
+def plan(
+    project: Path, options: Options, *, progress: Progress | None = None, preparing: Progress | None = None
+) -> Plan:
     """What to do next with a project, before its migration or after.
 
     Args:
         project: the original, or a migrated copy with its ``npuify-report/``. Nothing is written.
         options: of the scan.
-        progress: called with the number of files done and of files to do, where nothing has been migrated yet.
+        progress: called with the number of files done and of files to do.
+        preparing: the same while files are read, before any is analysed; 0 of 0 while they are sought.
 
     Raises:
         NpuifyError: the project cannot be read.
     """
     if (project / REPORT_FOLDER / "findings.json").is_file():
-        record = read_record(project, options)
+        record = read_record(project, options, progress=progress, preparing=preparing)
         verdict = judge(record.scan)
         steps = (*_left(record.scan, migrated=True), *_open(checklist(record), str(project)))
         return Plan(True, f"{verdict.title}. {verdict.summary}", hours(verdict.estimate), steps)
-    found = scan([project], options, progress=progress)
+    found = scan([project], options, progress=progress, preparing=preparing)
     verdict = judge(found)
     return Plan(
         False, f"{verdict.title}. {verdict.summary}", hours(verdict.estimate), tuple(_before(project, found, verdict))

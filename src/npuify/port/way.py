@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     Begins = Callable[[str], None]
     Ends = Callable[[Stage], None]
+    Progress = Callable[[int, int], None]
 
 FOLDER: Final = "npuify-report"
 REPORT: Final = "port.json"
@@ -42,6 +43,8 @@ class _Way(NamedTuple):
     commands: Commands
     begins: Begins
     ends: Ends
+    preparing: Progress | None
+    progress: Progress | None
 
 
 class _Migrated(NamedTuple):
@@ -62,6 +65,8 @@ def port(
     force: bool = False,
     begins: Begins = lambda _: None,
     ends: Ends = lambda _: None,
+    preparing: Progress | None = None,
+    progress: Progress | None = None,
 ) -> PortReport:
     """Take a project the whole way. Its code is run, in copies, once it has been migrated.
 
@@ -74,6 +79,8 @@ def port(
         force: replace a destination that is not empty.
         begins: called with the name of each stage before it runs, and with what it is at.
         ends: called with each stage after it.
+        preparing: called with the number of files read and of files to read, 0 of 0 while they are sought.
+        progress: the same for files scanned or migrated.
 
     Raises:
         NpuifyError: wrong use, or nothing can be read or written.
@@ -91,7 +98,7 @@ def port(
 
     if not resume:
         _check(source, destination, commands, force=force)
-    way = _Way(source, destination, options, wishes, commands, begins, told)
+    way = _Way(source, destination, options, wishes, commands, begins, told, preparing, progress)
     migrated = _again(way) if resume else _migrate(way, force=force)
     decision = migrated.decision
     if decision is None:
@@ -152,7 +159,7 @@ def _migrate(way: _Way, *, force: bool) -> _Migrated:
     from npuify.migration import migrate
 
     way.begins("scan")
-    found = scan([way.source], way.options)
+    found = scan([way.source], way.options, progress=way.progress, preparing=way.preparing)
     verdict = judge(found)
     scanned = _scanned(found, verdict)
     way.ends(scanned)
@@ -161,7 +168,9 @@ def _migrate(way: _Way, *, force: bool) -> _Migrated:
     if decision is not None:
         return _Migrated([scanned], decision, points)
     way.begins("migrate")
-    result = migrate(way.source, way.destination, way.options, force=force)
+    result = migrate(
+        way.source, way.destination, way.options, force=force, progress=way.progress, preparing=way.preparing
+    )
     after = judge(result)
     stage = Stage(
         "migrate",
@@ -176,7 +185,9 @@ def _migrate(way: _Way, *, force: bool) -> _Migrated:
         files=(str(way.destination), str(way.destination / FOLDER / "report.html")),
     )
     way.ends(stage)
-    return _Migrated([scanned, stage], decisions.by_hand(result.left, after, way.wishes, way.commands), points)
+    return _Migrated(
+        [scanned, stage], decisions.by_hand(result.left, result.scan, after, way.wishes, way.commands), points
+    )
 
 
 def _again(way: _Way) -> _Migrated:
@@ -189,7 +200,7 @@ def _again(way: _Way) -> _Migrated:
     verdict = judge(found)
     stage = _scanned(found, verdict)
     way.ends(stage)
-    decision = decisions.by_hand(found.findings, verdict, way.wishes, way.commands)
+    decision = decisions.by_hand(found.findings, found, verdict, way.wishes, way.commands)
     return _Migrated([stage], decision, found.survey.entry_points)
 
 

@@ -106,9 +106,8 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         groups[status(finding, migrated=True)].append(finding)
     manual, review, notes = groups.values()
     programs = judge_programs(scan, left)
-    # Operators are told of by extension, with their kernels.
     told = [one for one in manual if one.code != NATIVE_OPERATOR]
-    stopping = [one for one in told if not (one.only_with or is_aside(one.file, scan.survey) or lies_aside(one, scan))]
+    stopping = what_stops(manual, scan)
     other = foreign(scan)
     framework = _foreign(other) if other is None or not other.has_rules else ()
     kernels = _kernels(scan.survey)
@@ -176,6 +175,20 @@ def status(finding: Finding, *, migrated: bool) -> str:
     if finding.severity is Severity.ERROR and finding.safety is not Safety.REVIEW:
         return "manual"
     return "note" if finding.severity is Severity.INFO and not finding.edits else "review"
+
+
+def what_stops(manual: Iterable[Finding], scan: ScanResult) -> list[Finding]:
+    """Of the findings that a person has to act on, those that stop a program: the ones that a summary counts.
+
+    Left out is what only an option asks for, and what lies beside the programs. Operators are told of by extension,
+    with their kernels.
+    """
+    return [
+        one
+        for one in manual
+        if one.code != NATIVE_OPERATOR
+        and not (one.only_with or is_aside(one.file, scan.survey) or lies_aside(one, scan))
+    ]
 
 
 def by_status(findings: Iterable[Finding], *, migrated: bool) -> dict[str, Counter[str]]:
