@@ -76,3 +76,19 @@ def test_names_of_torch_npu_in_the_advice_for_nvidia_smi_exist() -> None:
     release = knowledge.load("2.14.0")
     for name in ("mem_get_info", "get_device_name"):
         assert release.counterpart(f"torch.cuda.{name}") is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        # Nobody reads what is set there; what must be set, and is not, stops the program.
+        ("os.environ['NVIDIA_TF32_OVERRIDE'] = '0'", "info"),
+        ("os.environ.setdefault('NVIDIA_TF32_OVERRIDE', '0')", "info"),
+        ("x = os.environ.get('NVIDIA_TF32_OVERRIDE')", "info"),
+        ("x = os.environ['NVIDIA_TF32_OVERRIDE']", "warning"),
+        ("os.environ['CUDA_CACHE_DISABLE'] = '0'", "warning"),
+    ],
+)
+def test_a_variable_without_counterpart_is_worth_a_note_where_it_is_set(line: str, severity: str) -> None:
+    (found,) = findings(f"import os\n{line}\n")
+    assert (found.code, found.severity.value) == ("NPU701", severity)

@@ -83,6 +83,9 @@ def test_jax_is_counted_by_kind_and_data_is_a_note() -> None:
     (one,) = findings("import jax.numpy as jnp\n\n\ndef flip(x):\n    return jnp.flip(x)\n")
     assert one.code == "NPU961"
     assert one.severity.value == "info"
+    # The layers are PyTorch's.
+    text = "import torch\nfrom torch import nn\nimport jax.numpy as jnp\nx = nn.Linear(2, 2)\ny = jnp.ones(2)\n"
+    assert [one.code for one in findings(text) if one.code.startswith("NPU96")] == ["NPU961"]
 
 
 def test_each_program_is_judged_by_what_it_uses(tmp_path: Path) -> None:

@@ -193,3 +193,35 @@ def test_the_hosts_cpu_takes_another_way_once_the_npu_is_open(device: str, line:
 )
 def test_passes_that_the_adapter_needs(text: str, told: bool) -> None:
     assert ("NPU917" in [one.code for one in findings(f"{TF}{text}\n", tensorflow="1")]) == told
+
+
+PREPARING = """import tensorflow.compat.v1 as tf
+with tf.device('/cpu:0'):
+    image = tf.image.decode_jpeg(tf.placeholder(shape=[], dtype=tf.string))
+pixels = tf.Session().run(image)
+"""
+
+
+def test_a_session_that_prepares_images_on_the_cpu_stays() -> None:
+    (one,) = [found for found in findings(PREPARING, tensorflow="1") if found.code == "NPU901"]
+    assert (one.severity, one.edits) == (Severity.INFO, ())
+    assert "npu_config_proto" in output(
+        PREPARING.replace("image =", "w = tf.get_variable('w')\n    image ="), tensorflow="1"
+    )
+    assert "npu_config_proto" in output(
+        PREPARING.replace("pixels", "with tf.device('/gpu:0'): ...\npixels"), tensorflow="1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "severity"),
+    [("set_visible_devices([], 'GPU')", "info"), ("set_visible_devices(gpus[0], 'GPU')", "warning")],
+)
+def test_hiding_all_gpus_is_worth_a_note(call: str, severity: str) -> None:
+    (one,) = [found for found in findings(f"{TF}tf.config.{call}\n") if found.code == "NPU903"]
+    assert one.severity.value == severity
+
+
+def test_tensorflow_that_splits_data_for_torch_is_left_alone() -> None:
+    text = f"import torch\n{TF}gpus = tf.config.list_physical_devices('GPU')\nx = tf.distribute.InputContext()\n"
+    assert not [found for found in findings(text) if found.code == "NPU903"]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _TENSORFLOW = re.compile(rb"(?:^|\n)[ \t]*(?:import|from)[ \t]+tensorflow\b")
 _TENSORFLOW_MODEL = re.compile(
     rb"\bkeras\b|\bGradientTape\b|\bSession\b|\bcompat\.v1\b|\btf\.(?:nn|train|function|Variable|Module|estimator|layers"
-    rb"|contrib|distribute|saved_model|lite|app|placeholder)\b|\bnpu_(?:device|bridge)\b"
+    rb"|contrib|distribute(?!\.InputContext)|saved_model|lite|app|placeholder)\b|\bnpu_(?:device|bridge)\b"
 )
 _JAX = re.compile(rb"(?:^|\n)[ \t]*(?:import|from)[ \t]+jax\b")
 _JAX_MODEL = re.compile(

@@ -165,12 +165,17 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
         phrase("{name} has no effect on Ascend", name=name)
         if fact.action == "drop"
         else phrase("{name}: {value} on Ascend", name=name, value=fact.npu or "no counterpart"),
-        severity=Severity.INFO if fact.action == "drop" else Severity.WARNING,
+        severity=Severity.INFO if fact.action == "drop" or (fact.npu is None and not _must_be_set(parent)) else None,
         subject=name,
         evidence=fact.evidence,
         source=fact.source,
         advice=fact.message,
     )
+
+
+def _must_be_set(parent: ast.AST | None) -> bool:
+    """Whether code fails where the variable is not set; what is only set there, nobody reads on an NPU."""
+    return isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Load)
 
 
 def _is_list(node: ast.AST, value: ast.expr | None, file: PythonFile) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import commas, phrase, plural
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.mixed import has_jax_for_data
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -118,6 +119,8 @@ def _places(node: ast.Import | ast.ImportFrom, file: PythonFile) -> list[tuple[s
     if getattr(node, "level", 0) or _PACKAGES.isdisjoint(name.partition(".")[0] for name in names):
         return None
     file.remember("jax", node)
+    if has_jax_for_data(file):
+        return []  # the layers that it has are PyTorch's
     data = file.source.data
     found = [(kind, len(pattern.findall(data)), way) for kind, pattern, way in _KINDS]
     return [one for one in found if one[1]]

@@ -46,6 +46,12 @@ _SUPERVISED: Final = {
     "prepare_or_wait_for_session": _Taker(1),
 }
 """Methods of ``tf.train.Supervisor``."""
+_DEVICE: Final = re.compile(rb"\btf\.device\(([^)\n]*)")
+_MODEL: Final = re.compile(
+    rb"(?i)keras|optimizer|minimize|gradient|variable|restore|graph_def|saved_model|checkpoint"
+    rb"|\btf\.(?:layers|nn|train|contrib|estimator|function)\b"
+)
+"""What a file with a TensorFlow model has."""
 _WITHOUT_GPU: Final = re.compile(
     r"device_count\s*=\s*\{\s*['\"]GPU['\"]\s*:\s*0\s*\}|visible_device_list\s*=\s*['\"]['\"]"
 )
@@ -119,7 +125,7 @@ def _untouched(name: str, node: ast.Call, config: ast.expr | None, file: PythonF
     elif config is None and has_unknown_arguments(node):
         message = phrase("the configuration of {name} may come with the arguments that are passed on here", name=name)
         advice = "give it npu_config_proto(config_proto=...), unless importing npu_bridge.npu_init does so already"
-    elif hides_all_gpus(file) or (config is not None and _is_for_cpu(config, file)):
+    elif hides_all_gpus(file) or (config is not None and _is_for_cpu(config, file)) or _prepares_on_cpu(file):
         severity = Severity.INFO
         message = phrase(
             "this {rpartition} is told to use no GPU; whether it is to use an NPU is yours to say",
@@ -158,6 +164,18 @@ def _written(node: ast.expr, file: PythonFile) -> list[ast.expr]:
 
 def _is_done(config: ast.expr, file: PythonFile) -> bool:
     return any(called(value, "npu_config_proto") for value in _written(config, file))
+
+
+def _prepares_on_cpu(file: PythonFile) -> bool:
+    """Whether a file of a project that computes with something else has no model, and names no device but the CPU."""
+    data = file.source.data
+    devices = _DEVICE.findall(data)
+    return (
+        not file.project.on_tensorflow
+        and bool(devices)
+        and all(b"cpu" in one.lower() for one in devices)
+        and _MODEL.search(data) is None
+    )
 
 
 def _is_for_cpu(config: ast.expr, file: PythonFile) -> bool:

@@ -97,6 +97,7 @@ def setting_against_npu(node: ast.Call | ast.Assign | ast.keyword, file: PythonF
                 "XLA does not reach the NPU; npu_config_proto turns it off, too",
                 edits=[edit] if edit is not None else [],
                 safety=Safety.SAFE,
+                severity=Severity.INFO,
                 subject="global_jit_level",
             )
     elif name in _PASSES and line_of(file) != "2":

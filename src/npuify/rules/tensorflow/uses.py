@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.knowledge.tensorflow.tables import uses
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.calls import argument
 from npuify.rules.common.mixed import has_tensorflow_for_data
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
@@ -72,6 +73,8 @@ def tensorflow_name_on_npu(node: ast.Call | ast.Attribute, file: PythonFile) -> 
         if row.argument and isinstance(node, ast.Call) and not _says(node, row.argument):
             continue
         severity = row.severity
+        if isinstance(node, ast.Call) and _hides_all(node, name):
+            severity = Severity.INFO
         if row.chips:
             if file.product is not None and file.product.name not in row.chips:
                 continue
@@ -88,6 +91,12 @@ def tensorflow_name_on_npu(node: ast.Call | ast.Attribute, file: PythonFile) -> 
             advice=row.advice.replace("{name}", name),
         )
         return
+
+
+def _hides_all(call: ast.Call, name: str) -> bool:
+    """Whether a call says that no GPU is to be used, which holds where there is none."""
+    devices = argument(call, 0, "devices")
+    return name.endswith("set_visible_devices") and isinstance(devices, (ast.List, ast.Tuple)) and not devices.elts
 
 
 def _says(call: ast.Call, word: str) -> bool:
