@@ -15,6 +15,16 @@ _PREFIXES: Final = (
     re.compile(r"(?P<name>(?:worker|node|host)[\w.-]*): "),
     # Ray, vLLM: (Worker_TP3 pid=465), repeated once by another process
     re.compile(r"\s{0,4}\(?(?P<name>[A-Za-z][\w= ]*?pid=\d+(?:, ip=[\d.]+)?)\)\s?"),
+    # determined: [2024-02-27T21:35:28Z] fa88a9df [rank=1] ||
+    re.compile(r"\[(?P<time>20[\d:TZ.-]+)\] \w+ (?:\[rank=(?P<rank>\d+)\] )?\|\| ?"),
+    # docker compose: name-1  |
+    re.compile(r"(?P<name>[A-Za-z][\w.-]*-\d+) +\| ?"),
+    # loguru: 2024-09-26 06:12:44 | ERROR | stderr |
+    re.compile(
+        r"(?P<time>20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\S*) \| (?:INFO|WARNING|ERROR|DEBUG|CRITICAL) *\| (?:[\w.<>]+(?::[\w.<>]+)*(?::\d+)? [|-] ?)?"
+    ),
+    # a launcher of one's own, before torch's: host.log [stderr] [rank3]:
+    re.compile(r"(?P<time>[\w.:,/ \[\]()-]{1,80}?)\[rank(?P<rank>\d+)\]:\s?"),
     # vLLM: ERROR 03-25 06:14:02 [core.py:708]
     re.compile(r"(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?[\w./]+:\d+\]\s?"),
 )
@@ -69,7 +79,7 @@ def split_head(line: str) -> Head:
                     rank, key = str(int(names["rank"])), f"rank {int(names['rank'])}"
                 elif names.get("name") is not None and not key:
                     key = names["name"]
-                elif names.get("time") is not None:
+                if names.get("time") is not None:
                     time = time or names["time"]
                 text = text[found.end() :]
                 break

@@ -72,8 +72,8 @@ class Rank:
             went_on: the numbers of the last lines that told of a step, by file and process.
         """
         for key, event in self.events.items():
-            if event.name == "nan-gradient" and event.count == 1:
-                why = phrase("the gradient scaler skips such a step and lowers its scale; the loss is a number")
+            if event.count == 1 and event.name in _ONCE_IS_NORMAL:
+                why = _once_is_normal(event.name)
                 self.events[key] = msgspec.structs.replace(event, weight=min(event.weight, 29), why=why)
             steps = went_on.get((event.place.file, self.processes.get(key, b"")), [])
             if (
@@ -121,6 +121,17 @@ _OPTIONAL: Final = {
 
 def _is_optional(event: Event) -> bool:
     return event.cause in _OPTIONAL or event.place.text.startswith(("ImportError", "ModuleNotFoundError"))
+
+
+_ONCE_IS_NORMAL: Final = {"nan-gradient", "ray-waits-for-cards"}
+"""Rows of what good runs say once, and failing ones again and again."""
+
+
+def _once_is_normal(name: str) -> str:
+    """Why the row ``name`` is no failure where it is said once."""
+    if name == "nan-gradient":
+        return phrase("the gradient scaler skips such a step and lowers its scale; the loss is a number")
+    return phrase("Ray waits a moment for its workers when it starts")
 
 
 _GOES_ON_WITH: Final = {"overflow"}

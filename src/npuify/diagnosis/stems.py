@@ -217,6 +217,9 @@ STEMS: Final = (
     b"requeued",
     b"File /",
     b"epends on torch",
+    b"group of specs",
+    b"has wrong ",
+    b"IBV_WC_",
     RICH,
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
