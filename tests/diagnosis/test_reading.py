@@ -202,3 +202,19 @@ def test_a_folder_of_many_files(tmp_path: Path) -> None:
     (tmp_path / "rank205.log").write_text("OSError: [Errno 28] No space left on device\n")
     found = npuify.diagnose([tmp_path])
     assert (found.cause, found.first and found.first.rank, found.files) == ("disk-full", "205", 300)
+
+
+@pytest.mark.parametrize(
+    ("line", "rank", "message"),
+    [
+        ("agent-1  | KeyError: 'x'", "", "KeyError: 'x'"),
+        ("2024-09-26 06:12:44 | ERROR | stderr | KeyError: 'x'", "", "KeyError: 'x'"),
+        ("run.cn-n001.log [stderr] [rank11]: KeyError: 'x'", "11", "KeyError: 'x'"),
+        ("[2024-02-27T21:35:28.726901Z] fa88a9df [rank=1] || KeyError: 'x'", "1", "KeyError: 'x'"),
+        ("2025-01-02 03:04:05 [rank3]: KeyError: 'x'", "3", "KeyError: 'x'"),
+        ("ValueError: bad [rank3]: x", "", "ValueError: bad [rank3]: x"),
+    ],
+)
+def test_launchers_prefixes_are_taken_off(line: str, rank: str, message: str) -> None:
+    head = split_head(line)
+    assert (head.rank, head.message) == (rank, message)

@@ -21,10 +21,11 @@ _PREFIXES: Final = (
     re.compile(r"(?P<name>[A-Za-z][\w.-]*-\d+) +\| ?"),
     # loguru: 2024-09-26 06:12:44 | ERROR | stderr |
     re.compile(
-        r"(?P<time>20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\S*) \| (?:INFO|WARNING|ERROR|DEBUG|CRITICAL) *\| (?:[\w.<>]+(?::[\w.<>]+)*(?::\d+)? [|-] ?)?"
+        r"(?P<time>20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\S*) \| (?:INFO|WARNING|ERROR|DEBUG|CRITICAL) *\| "
+        r"(?:[\w.<>]+(?::[\w.<>]+)* [|-] ?)?"
     ),
     # a launcher of one's own, before torch's: host.log [stderr] [rank3]:
-    re.compile(r"(?P<time>[\w.:,/ \[\]()-]{1,80}?)\[rank(?P<rank>\d+)\]:\s?"),
+    re.compile(r"(?P<time>(?!\S*(?:Error|Exception)\b)[\w.:,/ \[\]()-]{1,80}?)\[rank(?P<rank>\d+)\]:\s?"),
     # vLLM: ERROR 03-25 06:14:02 [core.py:708]
     re.compile(r"(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?[\w./]+:\d+\]\s?"),
 )
