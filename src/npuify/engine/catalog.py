@@ -67,6 +67,7 @@ MODULES = (
     "rules.attention.imports",
     "rules.attention.fused_operators",
     "rules.packages.imports",
+    "rules.packages.members",
     "rules.packages.nvml",
     "rules.operators.limits",
     "rules.operators.masks",

@@ -14,7 +14,7 @@ from npuify.rules.packages.extensions.replacing import may_concern as replacing_
 from npuify.rules.packages.extensions.replacing import replacing_findings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from npuify.model import Finding
     from npuify.rules.job import Job
@@ -32,8 +32,17 @@ def may_concern(opt_ins: OptIns, raw: bytes) -> bool:
     return opt_ins.replace_unsupported and stand_in_may_concern(raw)
 
 
-def opt_in_findings(opt_ins: OptIns, relative: str, raw: bytes, job: Job) -> Iterator[Finding]:
+def opt_in_findings(
+    opt_ins: OptIns, relative: str, raw: bytes, job: Job, found: Sequence[Finding] = ()
+) -> Iterator[Finding]:
     """What they find in a Python file, not selected and not silenced yet.
+
+    Args:
+        opt_ins: what is asked for.
+        relative: the file's path.
+        raw: its bytes.
+        job: what the run is about.
+        found: what the rules found in it.
 
     Raises:
         SyntaxError, UnreadableText: as :class:`npuify.source.python.PythonSource` does.
@@ -42,7 +51,8 @@ def opt_in_findings(opt_ins: OptIns, relative: str, raw: bytes, job: Job) -> Ite
     if opt_ins.custom:
         yield from custom_findings(relative, raw, opt_ins.custom, run.project, is_later_round=job.is_later_round)
     if opt_ins.cpu_fallback:
-        yield from fallback_findings(relative, raw, opt_ins.cpu_operators, run.project)
+        replaced = frozenset(one.subject for one in found if one.code == "NPU622" and one.edits)
+        yield from fallback_findings(relative, raw, opt_ins.cpu_operators, run.project, replaced)
     if opt_ins.extensions:
         portable = run.plan.style == "portable"
         yield from replacing_findings(relative, raw, opt_ins.extensions, run.project, portable=portable)

@@ -319,7 +319,7 @@ class Worker:
         """``found`` with what the user asked for beyond the rules, in order of place."""
         try:
             with without_warnings():
-                more = list(opt_in_findings(self.selection.opt_ins, relative, raw, job))
+                more = list(opt_in_findings(self.selection.opt_ins, relative, raw, job, found))
         except SyntaxError as error:
             # A part that was not parsed for the rules is broken, and here the whole file is parsed.
             tokens, failed = search_tokens(relative, raw, error)

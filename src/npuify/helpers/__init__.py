@@ -18,10 +18,16 @@ KERNELS: Final = "npuify_kernels"
 PADDING: Final = "npuify_padding"
 """The name of the module that holds flash_attn's functions for padding."""
 
+PACKAGES: Final = {
+    "npuify_scatter": "scatter",
+}
+"""The names of the modules that take the place of packages, and their files in ``helpers/packages``."""
+
 _FILES: Final = {
     CPU_FALLBACK: ("cpu_fallback.py", " --cpu-fallback"),
     STAND_INS: ("stand_ins.py", " --replace-unsupported"),
     PADDING: ("padding.py", ""),
+    **{module: (f"packages/{name}.py", "") for module, name in PACKAGES.items()},
 }
 
 

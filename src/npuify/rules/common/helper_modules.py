@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.helpers import CPU_FALLBACK, PADDING, STAND_INS, helper_text
+from npuify.helpers import CPU_FALLBACK, PACKAGES, PADDING, STAND_INS, helper_text
 from npuify.language import phrase
 from npuify.model import Edit, Finding
 from npuify.rules.common.span_findings import span_finding
@@ -91,7 +91,7 @@ def used_helpers(contents: Mapping[str, bytes], project: ProjectIndex) -> dict[s
     """The helper modules that migrated files import, by the path at which each has to lie."""
     wanted = {}
     for relative, data in contents.items():
-        for module in (CPU_FALLBACK, PADDING, STAND_INS):
+        for module in (CPU_FALLBACK, PADDING, STAND_INS, *PACKAGES):
             if module.encode() in data and re.search(
                 rb"(?:from |import )(?:[\w.]+\.)?" + module.encode() + rb"\b", data
             ):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.project import module_name
 from npuify.helpers import CPU_FALLBACK
 from npuify.knowledge import packages
+from npuify.knowledge.members import named_member
 from npuify.language import phrase
 from npuify.model import Edit, Evidence, Finding, Safety, Severity
 from npuify.rules.common.helper_modules import home_of, import_finding, import_of
@@ -28,25 +29,25 @@ _WRAPPER: Final = "on_cpu"
 def _documentation(node: object, file: object) -> Iterator[object]:
     """A call without an NPU kernel runs on the CPU, with copies around it, if ``--cpu-fallback`` is given.
 
-    This covers calls of packages with kernels for the CPU and CUDA only (torch_scatter, torch_sparse, …), and of the
+    This covers calls of packages with kernels for the CPU and CUDA only (torch_cluster, torch_sparse, …), and of the
     project's own operators that have a CPU implementation. The wrapper is written into the project as
     ``npuify_on_cpu.py``: tensors in the arguments go to the CPU, results and modified arguments come back, and
     gradients flow. Every such call waits for the device and two copies.
 
     Before::
 
-        from torch_scatter import scatter_add
+        from torch_cluster import random_walk
 
-        def pool(x, index):
-            return scatter_add(x, index, dim=0)
+        def walks(row, col, start):
+            return random_walk(row, col, start, walk_length=3)
 
     After::
 
-        from torch_scatter import scatter_add
+        from torch_cluster import random_walk
         from npuify_on_cpu import on_cpu
 
-        def pool(x, index):
-            return on_cpu(scatter_add)(x, index, dim=0)
+        def walks(row, col, start):
+            return on_cpu(random_walk)(row, col, start, walk_length=3)
     """
     raise NotImplementedError("calls are put on the CPU by their own module")
 
@@ -85,7 +86,11 @@ def may_concern(data: bytes, operators: tuple[tuple[str, str], ...]) -> bool:
 
 
 def fallback_findings(
-    relative: str, raw: bytes, operators: tuple[tuple[str, str], ...], project: ProjectIndex
+    relative: str,
+    raw: bytes,
+    operators: tuple[tuple[str, str], ...],
+    project: ProjectIndex,
+    replaced: frozenset[str] = frozenset(),
 ) -> list[Finding]:
     """The calls of a file that are to be put on the CPU, and the import that they need.
 
@@ -94,6 +99,7 @@ def fallback_findings(
         raw: its bytes.
         operators: module and name of the project's own operators that have an implementation for the CPU.
         project: knows where the project's packages begin.
+        replaced: packages whose names come from a module in PyTorch here, where there is one for them.
     """
     if not may_concern(raw, operators):
         return []
@@ -112,12 +118,17 @@ def fallback_findings(
             is_wrapped = is_wrapped or _is_wrapper(call.func, source)
             continue
         what = _only_on_cpu(call, source, places, names)
-        if what is not None:
+        if what is not None and not (what.partition(".")[0] in replaced and _has_module(what)):
             found.append(_finding(call, what, source))
     if found or is_wrapped:
         full = import_of(CPU_FALLBACK, home_of(relative, project), project)
         found += import_finding(source, RULE, CPU_FALLBACK, _WRAPPER, full)
     return found
+
+
+def _has_module(name: str) -> bool:
+    row = named_member(name)
+    return row is not None and row.outcome == "replaced"
 
 
 def _is_wrapper(function: ast.Call, source: PythonSource) -> bool:

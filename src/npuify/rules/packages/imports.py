@@ -9,6 +9,7 @@ from npuify.knowledge import packages
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.import_guards import asks_whether_there, has_fallback, may_not_run
+from npuify.rules.common.package_members import is_replaced
 from npuify.rules.common.package_rows import _member, package_of
 from npuify.rules.common.settled import is_settled
 from npuify.rules.common.surely_run import surely_runs
@@ -81,6 +82,8 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
             continue
         if name.startswith(("horovod.tensorflow", "horovod.keras")):
             continue  # its uses are told of, and in part edited, by rules for TensorFlow
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and is_replaced(node, file):
+            continue
         file.remember(key, True)
         if is_settled(name.partition(".")[0], file):
             continue

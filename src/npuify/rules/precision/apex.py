@@ -16,7 +16,6 @@ from npuify.rules.precision.apex_uses import (
     NO_TORCH,
     PERHAPS_IMPORTED,
     Bound,
-    Use,
     bound_names,
     is_guarded,
     is_mentioned,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.model import Edit
+    from npuify.rules.common.name_uses import Use
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 

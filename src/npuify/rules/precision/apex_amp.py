@@ -14,13 +14,14 @@ from npuify.language import mark, phrase, semicolons
 from npuify.model import Evidence, Safety
 from npuify.rules.common.import_guards import has_fallback, is_asked_for
 from npuify.rules.common.statements import ends_its_line, indentation, line_after
-from npuify.rules.precision.apex_uses import Use, bound_names, removal
+from npuify.rules.precision.apex_uses import bound_names, removal
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.model import Edit
+    from npuify.rules.common.name_uses import Use
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 

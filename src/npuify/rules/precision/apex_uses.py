@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
+from npuify.rules.common.name_uses import Use, uses_of
 from npuify.rules.common.statements import _rest_of_line, ends_its_line, indentation
 
 if TYPE_CHECKING:
@@ -15,15 +16,6 @@ if TYPE_CHECKING:
 
 NO_TORCH = "torch is not imported under its own name here"
 PERHAPS_IMPORTED = "it is not used here, and other files may import it from here"
-
-
-class Use(NamedTuple):
-    """One place where a bound name is used: ``node`` is the whole chain, ``name`` what it denotes."""
-
-    node: ast.expr
-    name: str
-    call: ast.Call | None
-    """The call whose function it is."""
 
 
 class Bound(NamedTuple):
@@ -69,7 +61,7 @@ def _bound_names(file: PythonFile) -> list[Bound]:
             sole = bool(bindings) and all(item.kind == "import" and item.target == target for item in bindings)
             if target != "apex" and len(bindings) > 1:
                 sole = False
-            bound = Bound(alias, node, name, target, tuple(_uses(name, target, scope, file)), sole)
+            bound = Bound(alias, node, name, target, tuple(uses_of(name, target, scope, file)), sole)
             seen[scope, name] = bound
             found.append(bound)
     return found
@@ -97,25 +89,6 @@ def _aliases(node: ast.Import | ast.ImportFrom) -> list[tuple[ast.alias, str, st
         for alias in node.names
         if alias.name.partition(".")[0] == "apex"
     ]
-
-
-def _uses(name: str, target: str, scope: Scope, file: PythonFile) -> list[Use]:
-    found = []
-    for node in file.nodes_on_lines_with(name):
-        if not isinstance(node, ast.Name) or node.id != name or not isinstance(node.ctx, ast.Load):
-            continue
-        owner = file.scope(node).lookup(name)
-        if owner is None or owner[0] is not scope:
-            continue
-        chain: ast.expr = node
-        denoted = target
-        parent = file.parent(chain)
-        while isinstance(parent, ast.Attribute):
-            chain, denoted = parent, f"{denoted}.{parent.attr}"
-            parent = file.parent(chain)
-        call = parent if isinstance(parent, ast.Call) and parent.func is chain else None
-        found.append(Use(chain, denoted, call))
-    return found
 
 
 def removal(node: ast.stmt, file: PythonFile) -> Edit | None:

@@ -219,6 +219,7 @@ KEPT: Final = frozenset(
         "NPU327",
         "NPU505",
         "NPU621",
+        "NPU622",
         "NPU631",
         "NPU650",
         "NPU701",

@@ -18,10 +18,11 @@ from npuify.styles.spelling import in_formatted_string
 
 if TYPE_CHECKING:
     from npuify.model import Edit
+    from npuify.rules.common.name_uses import Use
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
     from npuify.rules.precision.apex_forms import Conversion
-    from npuify.rules.precision.apex_uses import Bound, Use
+    from npuify.rules.precision.apex_uses import Bound
 
 _ODD: Final = "this spelling cannot be edited in place"
 
@@ -102,6 +103,17 @@ def _chosen_at_import(bound: Bound, target: str, file: PythonFile) -> list[Edit]
     lines += [f'if {helper(file)}.type == "npu":', f"    from {module} import {taken}"]
     lines += ["else:", f"    from {statement.module} import {_text(bound.alias)}"]
     return [file.replace(statement, (file.source.text.newline + indent).join(lines))]
+
+
+def package_import(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
+    """``from torch_scatter import scatter_add`` → that on CUDA, and the module in its place on an NPU."""
+    if not isinstance(node, (ast.Import, ast.ImportFrom)) or (indent := indentation(node, file)) is None:
+        return _ODD
+    deeper = "\t" if "\t" in indent else "    "
+    new, old = diagnostic.edits[0].after.splitlines(), file.code(node).splitlines()
+    lines = [f'if {helper(file)}.type == "npu":', *(deeper + line.strip() for line in new)]
+    lines += ["else:", deeper + old[0], *(deeper + line.removeprefix(indent) for line in old[1:])]
+    return [file.replace(node, (file.source.text.newline + indent).join(lines))]
 
 
 def _text(alias: ast.alias) -> str:

@@ -54,6 +54,7 @@ FORMS: Final[dict[str, Form]] = {
     "NPU501": library_branches.attention,
     "NPU502": library_branches.attention,
     "NPU503": library_branches.attention,
+    "NPU622": library_branches.package_import,
     "NPU701": strings.environment_variable,
 }
 SAME: Final = frozenset(

@@ -1,0 +1,201 @@
+"""What an import takes of a package that only CUDA has, name by name, and what can be imported in its place."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.knowledge.members import is_member_module, member_of, named_member, packages_with_members
+from npuify.model import Safety
+from npuify.rules.common.helper_modules import home_of, import_of
+from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
+from npuify.rules.common.name_uses import Use, uses_of
+from npuify.rules.common.statements import ends_its_line, indentation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuify.knowledge.members import MemberFact
+    from npuify.rules.context import PythonFile
+
+Import = ast.Import | ast.ImportFrom
+
+
+class Taken(NamedTuple):
+    """A name that an import binds to a part of such a package.
+
+    Attributes:
+        alias: where the import says it.
+        name: what it denotes.
+        fact: its row; None for a module, whose uses have rows, or where there is none.
+        uses: where the file reads it.
+    """
+
+    alias: ast.alias
+    name: str
+    fact: MemberFact | None
+    uses: tuple[Use, ...]
+
+    @property
+    def bound(self) -> str:
+        """The name as the file calls it."""
+        return self.alias.asname or self.alias.name.partition(".")[0]
+
+
+class Replacement(NamedTuple):
+    """What takes an import's place.
+
+    Attributes:
+        lines: the statements.
+        facts: the rows of what is replaced.
+        safety: that of the least safe.
+        replaced: the aliases that come from elsewhere.
+    """
+
+    lines: tuple[str, ...]
+    facts: tuple[MemberFact, ...]
+    safety: Safety
+    replaced: tuple[ast.alias, ...]
+
+
+def taken(node: Import, file: PythonFile) -> list[Taken]:
+    """What an import takes of packages whose names have rows; nothing where the project has such a module itself."""
+    key = ("members.taken", node)
+    known: list[Taken] | None = file.recall(key)
+    if known is None:
+        known = file.remember(key, _taken(node, file))
+    return known
+
+
+def _taken(node: Import, file: PythonFile) -> list[Taken]:
+    found = []
+    if isinstance(node, ast.ImportFrom):
+        if node.level or not node.module:
+            return []
+        named = [(alias, f"{node.module}.{alias.name}") for alias in node.names]
+    else:
+        named = [(alias, alias.name) for alias in node.names]
+    scope = file.scope(node)
+    for alias, name in named:
+        top = name.partition(".")[0]
+        if top not in packages_with_members() or _is_own(name, file):
+            continue
+        plain = isinstance(node, ast.Import) and alias.asname is None
+        bound = alias.asname or alias.name.partition(".")[0]
+        uses = () if alias.name == "*" else tuple(uses_of(bound, top if plain else name, scope, file))
+        fact = named_member(name) or (None if is_member_module(name) else member_of(name))
+        found.append(Taken(alias, name, fact, uses))
+    return found
+
+
+def _is_own(name: str, file: PythonFile) -> bool:
+    """Whether the project itself has a module of that name."""
+    modules = file.project.modules
+    parts = name.split(".")
+    own = file.source.module.partition(".")[0] == parts[0]
+    return own or any(".".join(parts[:length]) in modules for length in range(1, len(parts) + 1))
+
+
+def is_guarded(node: Import, file: PythonFile) -> bool:
+    """Whether the code goes on without what is imported, or imports it only where it is there."""
+    package = node.module or "" if isinstance(node, ast.ImportFrom) else node.names[0].name
+    return has_fallback(node, file) or is_asked_for(node, package, file)
+
+
+def replacement(node: Import, file: PythonFile) -> Replacement | None:
+    """What takes the place of an import; None where nothing does."""
+    key = ("members.replaced", node)
+    known = file.recall(key)
+    if known is None:
+        known = file.remember(key, (_replacement(node, file),))
+    found: Replacement | None = known[0]
+    return found
+
+
+def is_replaced(node: Import, file: PythonFile) -> bool:
+    """Whether all that an import takes of such packages comes from elsewhere, so that the package is not imported."""
+    found = replacement(node, file)
+    return found is not None and len(taken(node, file)) == len(node.names) == len(found.replaced)
+
+
+def _replacement(node: Import, file: PythonFile) -> Replacement | None:
+    names = taken(node, file)
+    if not any(_facts(one) for one in names) or is_guarded(node, file):
+        return None
+    text = file.source.data[file.source.start(node) : file.source.end(node)]
+    if b"#" in text or b"\\" in text or indentation(node, file) is None or not ends_its_line(node, file):
+        return None
+    home = home_of(file.source.relative, file.project)
+    by_module: dict[str, list[str]] = {}
+    lines: list[str] = []
+    facts: list[MemberFact] = []
+    replaced: list[ast.alias] = []
+    kept = list(node.names)
+    for one in names:
+        rows = _facts(one)
+        if rows is None or (one.fact is None and not _is_module_free(node, one, file)):
+            continue
+        module = rows[0].module
+        full = import_of(module, home, file.project)
+        if one.fact is not None:
+            by_module.setdefault(full, []).append(_text(one.alias))
+        else:
+            package, _, last = full.rpartition(".")
+            head = f"from {package} import {last}" if package else f"import {last}"
+            lines.append(head if one.bound == last else f"{head} as {one.bound}")
+        kept.remove(one.alias)
+        replaced.append(one.alias)
+        facts += [row for row in rows if row not in facts]
+    if not facts:
+        return None
+    lines += [f"from {full} import {', '.join(parts)}" for full, parts in by_module.items()]
+    if kept:
+        head = f"from {node.module} import" if isinstance(node, ast.ImportFrom) else "import"
+        lines.insert(0, f"{head} {', '.join(map(_text, kept))}")
+    safe = all(row.safety is Safety.SAFE for row in facts)
+    return Replacement(tuple(lines), tuple(facts), Safety.SAFE if safe else Safety.REVIEW, tuple(replaced))
+
+
+def _facts(one: Taken) -> list[MemberFact] | None:
+    """The rows by which a name, or each use of a module, is replaced; None where it is not."""
+    if one.fact is not None:
+        fits = (
+            one.fact.outcome == "replaced" and named_member(one.name) is one.fact and _fit(one.fact, one.uses, one.name)
+        )
+        return [one.fact] if fits else None
+    rows: list[MemberFact] = []
+    for use in one.uses:
+        owner = use.name[len(one.name) + 1 :].partition(".")[0] if use.name.startswith(f"{one.name}.") else ""
+        row = named_member(f"{one.name}.{owner}")
+        if row is None or row.outcome != "replaced":
+            return None
+        if not _fit(row, (use,), f"{one.name}.{owner}"):
+            return None
+        rows += [row] if row not in rows else []
+    return rows if rows and len({row.module for row in rows}) == 1 else None
+
+
+def _fit(row: MemberFact, uses: Sequence[Use], name: str) -> bool:
+    """Whether no call gives an argument that the replacement does not take."""
+    if not row.without:
+        return True
+    for use in uses:
+        call = use.call
+        if call is None or use.name != name:
+            return False
+        if len(call.args) > row.positional or any(isinstance(one, ast.Starred) for one in call.args):
+            return False
+        if any(one.arg is None or one.arg in row.without for one in call.keywords):
+            return False
+    return True
+
+
+def _is_module_free(node: Import, one: Taken, file: PythonFile) -> bool:
+    """Whether the name of a module can stand for another one: by itself in its statement, and for this file alone."""
+    dotted = isinstance(node, ast.Import) and "." in one.alias.name and one.alias.asname is None
+    bindings = file.scope(node).names.get(one.bound, [])
+    return len(node.names) == 1 and not dotted and len(bindings) == 1 and no_other_takes([one.bound], file)
+
+
+def _text(alias: ast.alias) -> str:
+    return alias.name if alias.asname is None else f"{alias.name} as {alias.asname}"

@@ -1,0 +1,15 @@
+import torch
+from torch_scatter import scatter, scatter_max as largest
+from torch_scatter.composite import scatter_softmax
+from torch_scatter import (
+    scatter_logsumexp,
+    unheard_of,
+)
+
+
+def pool(x, index):
+    return scatter(x, index, dim=0, reduce="mean"), largest(x, index, 0)[0]
+
+
+def attend(x, index):
+    return scatter_softmax(x, index), scatter_logsumexp(x, index, 0), unheard_of(x)
