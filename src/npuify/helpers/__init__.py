@@ -19,6 +19,10 @@ PADDING: Final = "npuify_padding"
 """The name of the module that holds flash_attn's functions for padding."""
 
 PACKAGES: Final = {
+    "npuify_activations": "activations",
+    "npuify_losses": "losses",
+    "npuify_norms": "norms",
+    "npuify_rotary": "rotary",
     "npuify_scatter": "scatter",
 }
 """The names of the modules that take the place of packages, and their files in ``helpers/packages``."""

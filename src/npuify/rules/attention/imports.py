@@ -14,6 +14,7 @@ from npuify.rules.attention.rms_norm import norm_edits
 from npuify.rules.common.helper_branches import never_on_npu
 from npuify.rules.common.import_guards import no_other_takes
 from npuify.rules.common.npu_support import prepared_for_npu
+from npuify.rules.common.package_members import is_replaced
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
         print(torch.__version__)
     """
     names = _names(node)
-    if not names:
+    if not names or is_replaced(node, file):
         return
     subject = names[0][1]
     package = subject.split(".")[0]
