@@ -218,7 +218,8 @@ def _explicit_sampler(
         except Unprovable:
             return None
     if keep and size is not None:
-        edits += editor.around(size, "npu_distributed.per_card(")
+        # Before the new argument, which begins where the size may end.
+        edits = [*editor.around(size, "npu_distributed.per_card("), *edits]
     return edits, f"shuffle={said}" + (
         phrase(", drop_last={drop}", drop=code(drop)) if drop is not None else ""
     ) + " as before"
