@@ -39,7 +39,7 @@ STILL_WRONG = {
     "round_7": ["cce-faq-00494-upgrade"],
     "round_15": ["verl-6931", "megatron-870", "deepseek-r1-588", "vllm-ascend-5684"],
     "round_16": ["sleap-1182", "mindyolo-441"],
-    "round_17": ["ptoas-836", "consistent-teacher-24"],
+    "round_17": ["ptoas-836"],
     "round_9": ["msprobe-faq-ei0006", "vllm-ascend-5695"],
 }
 

@@ -34,6 +34,9 @@ _SAME_MOMENT: Final = 0.5
 _LOUD: Final = 55
 """Weight from which a consequence is more than a guess."""
 
+_SAYS_MUCH: Final = 40
+"""Weight from which a hint says more than a launcher does."""
+
 _LAUNCHER: Final = 20
 """The most that it counts that a launcher ends its processes."""
 
@@ -145,6 +148,8 @@ def _best(ranks: list[Rank], first_failed: str) -> tuple[Rank, tuple[str, str]] 
         event = item[0].events[item[1]]
         if event.role == "cause":
             return 0 if event.weight > 30 else 1
+        if event.role == "hint" and event.weight >= _SAYS_MUCH:
+            return 2
         return 1 + _role(event)
 
     best_tier = min(map(tier, candidates))
@@ -186,7 +191,7 @@ def _loudest(rank: Rank) -> tuple[str, str] | None:
         event = rank.events[key]
         when = rank.order[key]
         role = _role(event)
-        if event.role == "hint" and event.weight >= 40:
+        if event.role == "hint" and event.weight >= _SAYS_MUCH:
             role = 1
         if event.name.startswith("python-") and any(_before(place, event.place) for place in waited):
             # What a rank's Python code says after it waited in vain is what its clean-up ran into.

@@ -219,6 +219,8 @@ STEMS: Final = (
     b"epends on torch",
     b"group of specs",
     b"has wrong ",
+    b"GraphOpt",
+    b"OT found",
     b"IBV_WC_",
     RICH,
 )
