@@ -338,6 +338,27 @@ def test_brackets_of_a_launch_may_stand_apart() -> None:
     assert "find_kernel" in kernels[0]
 
 
+def test_a_function_that_is_generated_when_it_is_built_is_not_known() -> None:
+    """Its name alone was once taken for it: fairseq's convolutions are made so."""
+    declared = FUNCTOR.replace(
+        "PYBIND11", "at::Tensor made(at::Tensor a);\n\nat::Tensor call(at::Tensor a) { return made(a); }\n\nPYBIND11"
+    )
+    assert _digest_of_functor(declared.replace("&shift", "&call")) == ""
+
+
+def test_functions_of_other_folders_do_not_count() -> None:
+    """They did where one of them had the name of a function of torch, and a copy in a larger project was not known."""
+    texts = {
+        "net/ops/shift.cu": FUNCTOR.encode(),
+        "net/ops/include/detail/share.h": SHARE_HEADER.encode(),
+        "other/a.cu": b"template <typename T> __global__ void numel(T a) {}\nint blockIdx(int a) { return a; }\n",
+        "other/b.cu": b"__global__ void numel(float a) { a = 1; }\nint blockIdx(int a) { return a + 1; }\n",
+    }
+    operators = Operators({name: read_native(data) for name, data in texts.items()}, (), texts.__getitem__)
+    (found,) = [(name, one) for name, file in operators.files.items() for one in file.bindings]
+    assert operators.fingerprints().of(*found) == _digest_of_functor()
+
+
 # --- what is written ---
 
 

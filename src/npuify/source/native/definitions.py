@@ -35,6 +35,14 @@ _ARGUMENT: Final = re.compile(
 )
 
 
+_PROTOTYPE: Final = re.compile(
+    r"^(?:extern |static |inline |template\s*<[^;{}()]*>\s*)*(?:const )?[A-Za-z_][\w:]*(?:<[^;{}()=]*>)?[\s*&]+(\w+)\s*"
+    r"\([^;{}()]*(?:\([^;{}()]*\)[^;{}()]*)*\)\s*;",
+    re.MULTILINE,
+)
+"""A function that another file defines: a type, a name, parameters, and no block."""
+
+
 class Definitions(NamedTuple):
     """What one file defines, by name."""
 
@@ -44,6 +52,8 @@ class Definitions(NamedTuple):
     """The values of macros, constants and tables of the file, and what its aliases of types stand for."""
     types: Mapping[str, Sequence[str]]
     """Structures and classes with their bodies: functors compute, traits hold constants."""
+    declared: frozenset[str] = frozenset()
+    """Functions that it says to be defined elsewhere."""
 
 
 def definitions_in(data: bytes) -> Definitions:
@@ -71,7 +81,8 @@ def definitions_in(data: bytes) -> Definitions:
             start = match.end() - 1
             body = block_at(plain[start:].encode(), 0).decode("utf-8", "replace")
             types.setdefault(match.group(1), []).append(match.group(2) + body)
-    return Definitions(functions, others, types)
+    declared = frozenset(_PROTOTYPE.findall(_COMMENT.sub(" ", plain)))
+    return Definitions(functions, others, types, declared)
 
 
 def included(data: bytes) -> tuple[str, ...]:

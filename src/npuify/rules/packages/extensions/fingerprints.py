@@ -19,14 +19,15 @@ class Fingerprints:
 
     Args:
         read: gives the text of a native file by its path.
-        files_of: gives the files that hold the functions of a name which code in one file means.
+        files_of: gives the files that hold the functions of a name which code in one file means; it is told whether
+            that file, or one that it sees, says that the function is defined elsewhere.
         constants_near: gives the files in whose macros, constants and types a name of one file is looked up.
     """
 
     def __init__(
         self,
         read: Callable[[str], bytes],
-        files_of: Callable[[str, str], Iterable[str]],
+        files_of: Callable[[str, str, bool], Iterable[str]],
         constants_near: Callable[[str], Iterable[str]],
     ) -> None:
         self._read = read
@@ -56,7 +57,7 @@ class Fingerprints:
         if key in self._found:
             return self._found[key]
         self._found[key] = "itself"  # where it calls itself
-        files = sorted(set(self._files_of(place, name)))
+        files = sorted(set(self._files_of(place, name, self._declares(place, name))))
         digests: set[str] = set()
         for file in files:
             texts = self._of_file(file).functions.get(name)
@@ -73,6 +74,9 @@ class Fingerprints:
         for name in form.holes:
             function, kind = self._function(place, name), self._type(place, name)
             if function is None or kind is None or (name in form.launched and not function and not kind):
+                return None
+            if not function and not kind and self._declares(place, name):
+                # What a project generates when it is built.
                 return None
             # A type and its constructors have one name.
             parts.append(
@@ -118,6 +122,9 @@ class Fingerprints:
                     self._found[key] = filled("type", known) if len(known) == len(made) else None
                     break
         return self._found[key]
+
+    def _declares(self, place: str, name: str) -> bool:
+        return any(name in self._of_file(file).declared for file in (place, *self._constants_near(place)))
 
     def _of_file(self, file: str) -> Definitions:
         if file not in self._forms:

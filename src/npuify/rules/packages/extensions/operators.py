@@ -243,19 +243,25 @@ class Operators:
         """What computes the digests of this project's operators."""
         return Fingerprints(
             self._read,
-            lambda place, name: (node.file for node in self._resolve(place, name)),
+            self._meant,
             self._near,
         )
+
+    def _meant(self, place: str, name: str, declared: bool) -> Iterable[str]:
+        """The files with the functions of a name that code of one file can see: others may be called the same."""
+        known = {node.file for node in self._by_name.get(name, ())}
+        if place in known or not known:
+            return known & {place}
+        seen = known.intersection(self._near(place))
+        group = self._group_of.get(place)
+        same = {file for file in seen if group is not None and self._group_of.get(file) == group}
+        return same or seen or (known if declared else ())
 
     def _near(self, place: str) -> Iterable[str]:
         """The files whose macros, constants and types a file can mean: those of its extension, folder, headers."""
         if place not in self._files_near:
             folder, group = place.rpartition("/")[0], self._group_of.get(place)
-            near = {
-                file: None
-                for file in self.files
-                if self._group_of.get(file) == group or file.rpartition("/")[0] == folder
-            }
+            near = dict.fromkeys(file for file in self.files if file.rpartition("/")[0] == folder)
             pending, seen = [place], {place}
             while pending:
                 file = pending.pop()
@@ -265,6 +271,8 @@ class Operators:
                         near[found] = None
                         seen.add(found)
                         pending.append(found)
+            if group is not None:
+                near.update((file, None) for file in self.files if self._group_of.get(file) == group)
             self._files_near[place] = list(near)
         return self._files_near[place]
 
