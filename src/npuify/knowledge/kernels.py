@@ -36,6 +36,24 @@ class TritonFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     source: str
 
 
+class DeviceFunction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``libdevice.toml``; its head says what the values mean."""
+
+    names: tuple[str, ...]
+    becomes: str
+    source: str
+
+
+@cache
+def libdevice_functions() -> dict[str, str]:
+    """Functions of NVIDIA's device library for Triton, and what Triton's language has for each.
+
+    Empty where only triton-ascend's own device library has the function.
+    """
+    rows = read_rows(DATA / "libdevice.toml", "function", DeviceFunction)
+    return {name: row.becomes for row in rows for name in row.names}
+
+
 @cache
 def _kernels() -> list[tuple[re.Pattern[str], KernelFact]]:
     path = DATA / "kernels.toml"

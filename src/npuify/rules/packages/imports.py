@@ -80,6 +80,8 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
             continue
         if isinstance(node, ast.ImportFrom) and name.partition(".")[0] in _OWN_RULES:
             continue
+        if name.startswith("triton.language.extra.cuda.libdevice"):
+            continue  # a rule tells function by function
         if name.startswith(("horovod.tensorflow", "horovod.keras")):
             continue  # its uses are told of, and in part edited, by rules for TensorFlow
         if isinstance(node, (ast.Import, ast.ImportFrom)) and is_replaced(node, file):

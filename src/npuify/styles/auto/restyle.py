@@ -220,6 +220,8 @@ KEPT: Final = frozenset(
         "NPU505",
         "NPU621",
         "NPU622",
+        "NPU644",
+        "NPU645",
         "NPU631",
         "NPU650",
         "NPU701",

@@ -60,7 +60,7 @@ FORMS: Final[dict[str, Form]] = {
 SAME: Final = frozenset(
     (
         "NPU109 NPU118 NPU125 NPU126 NPU127 NPU130 NPU131 NPU136 NPU138 NPU215 NPU313 NPU327 NPU505 NPU512 NPU621 "
-        "NPU631 NPU643 NPU650 NPU660 NPU662 NPU751 NPU821 NPU930 NPU937 NPU974"
+        "NPU631 NPU643 NPU644 NPU650 NPU660 NPU662 NPU751 NPU821 NPU930 NPU937 NPU974"
     ).split()
 )
 """Rules whose edits are right whatever the device is; 643, 650 and 751 are made only where the user asks for them,

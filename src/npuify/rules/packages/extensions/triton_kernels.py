@@ -103,8 +103,8 @@ def _matters(use: ast.AST, fact: TritonFact, kernel: ast.FunctionDef, file: Pyth
 
 def _fact(name: str) -> TritonFact | None:
     """The row of a name: its own, or that of the family that it belongs to (``float8e4nv`` is a ``float8``)."""
-    if not name.startswith("triton."):
-        return None
+    if not name.startswith("triton.") or ".libdevice." in f"{name}.":
+        return None  # NPU645 tells of the device library, function by function
     facts = triton_facts()
     if name in facts:
         return facts[name]

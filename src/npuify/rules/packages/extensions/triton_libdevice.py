@@ -1,0 +1,178 @@
+"""NVIDIA's device library in Triton kernels: what Triton's own language has, and what triton-ascend's library has."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.knowledge.kernels import libdevice_functions
+from npuify.language import commas, phrase
+from npuify.model import Edit, Evidence, Safety, Severity
+from npuify.rules.common.import_guards import has_fallback, no_other_takes
+from npuify.rules.common.name_uses import Use, uses_of
+from npuify.rules.common.statements import ends_its_line, indentation, without_line
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_LIBRARIES = ("triton.language.extra.cuda.libdevice", "triton.language.extra.libdevice")
+_OURS = ("triton.language.extra.cann.libdevice", "triton.language.extra.ascend.libdevice")
+"""The device library of triton-ascend, in newer and in older releases."""
+
+
+_MISSING = "ImportError"
+
+
+class _Calls(NamedTuple):
+    """What a file does with a name that it imports from the library.
+
+    Attributes:
+        written: uses that Triton's language writes, with the function's name there.
+        held: functions that triton-ascend's library has.
+        lacking: functions that an NPU lacks.
+    """
+
+    written: tuple[tuple[Use, str], ...]
+    held: tuple[str, ...]
+    lacking: tuple[str, ...]
+
+
+@rule(
+    "NPU645",
+    "triton-device-library-of-cuda",
+    Safety.SAFE,
+    words=("libdevice",),
+    also_in_file=("triton",),
+    evidence=Evidence.PACKAGE,
+    source="triton-ascend 3.2.0, folder language/extra",
+)
+def triton_device_library_of_cuda(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+    """A Triton kernel calls NVIDIA's device library, which triton-ascend does not have.
+
+    What Triton's own language computes on every device is called there. For the rest the device library of
+    triton-ascend is imported, which has fewer functions and types: an edit to review.
+
+    Before::
+
+        import triton
+        import triton.language as tl
+        from triton.language.extra.cuda import libdevice
+
+        @triton.jit
+        def kernel(x, y, size: tl.constexpr):
+            at = tl.arange(0, size)
+            tl.store(y + at, libdevice.rsqrt(tl.load(x + at)))
+
+    After::
+
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, size: tl.constexpr):
+            at = tl.arange(0, size)
+            tl.store(y + at, tl.math.rsqrt(tl.load(x + at)))
+    """
+    if node.level or not _named(node):
+        return
+    calls = _calls(node, file)
+    language = _language(node, file)
+    guarded = has_fallback(node, file)
+    if calls.lacking:
+        yield file.report(
+            node,
+            phrase("the device library of triton-ascend lacks {names}", names=commas(calls.lacking)),
+            severity=Severity.ERROR,
+            subject=_LIBRARIES[0],
+            advice=phrase("compute it from functions of Triton's language"),
+        )
+        return
+    if not calls.written and not calls.held and (guarded or not _is_unused(node, file)):
+        return
+    edits = [] if language is None else [file.replace(use.node, f"{language}.math.{to}") for use, to in calls.written]
+    whole = language is not None or not calls.written
+    if whole and not guarded:
+        edits = _with_import(node, calls, edits, file)
+    elif calls.held or not whole:
+        edits = []
+    yield file.report(
+        node,
+        phrase("triton-ascend does not have NVIDIA's device library"),
+        edits=edits,
+        safety=Safety.REVIEW if calls.held else None,
+        subject=_LIBRARIES[0],
+        advice=_advice(calls, edits),
+    )
+
+
+def _is_unused(node: ast.ImportFrom, file: PythonFile) -> bool:
+    bound = [alias.asname or alias.name for alias, _ in _named(node)]
+    used = any(isinstance(one, ast.Name) and one.id in bound for one in file.nodes_on_lines_with(*bound))
+    return not used and no_other_takes(bound, file)
+
+
+def _advice(calls: _Calls, edits: list[Edit]) -> str:
+    if calls.held:
+        return phrase(
+            "triton-ascend's library takes float32 and float16 for most functions; check the types of {names}",
+            names=commas(calls.held),
+        )
+    return "" if edits else phrase("call the same functions of tl.math")
+
+
+def _named(node: ast.ImportFrom) -> list[tuple[ast.alias, str]]:
+    """What a statement binds of the library, with the qualified names."""
+    named = [(alias, f"{node.module}.{alias.name}") for alias in node.names]
+    return [(alias, name) for alias, name in named if name in _LIBRARIES or name.rpartition(".")[0] in _LIBRARIES]
+
+
+def _calls(node: ast.ImportFrom, file: PythonFile) -> _Calls:
+    written: list[tuple[Use, str]] = []
+    held: list[str] = []
+    lacking: list[str] = []
+    functions = libdevice_functions()
+    for alias, name in _named(node):
+        for use in uses_of(alias.asname or alias.name, name, file.scope(node), file):
+            function = use.name.rpartition(".")[2]
+            becomes = functions.get(function)
+            if becomes is None or use.name.rpartition(".")[0] not in _LIBRARIES:
+                lacking.append(function)
+            elif becomes:
+                written.append((use, becomes))
+            else:
+                held.append(function)
+    return _Calls(tuple(written), tuple(dict.fromkeys(held)), tuple(dict.fromkeys(lacking)))
+
+
+def _language(node: ast.ImportFrom, file: PythonFile) -> str | None:
+    """The name under which the file has Triton's language."""
+    for name, bindings in file.scope(node).module.names.items():
+        if bindings and all(one.kind == "import" and one.target == "triton.language" for one in bindings):
+            return name
+    return None
+
+
+def _with_import(node: ast.ImportFrom, calls: _Calls, edits: list[Edit], file: PythonFile) -> list[Edit]:
+    """The edits with one of the import: taken out where nothing needs it, else of triton-ascend's library."""
+    named = _named(node)
+    indent = indentation(node, file)
+    if len(named) != len(node.names) or indent is None or not ends_its_line(node, file):
+        return []
+    if not calls.held:
+        gone = without_line(node, file)
+        return [] if gone is None or file.source.relative.endswith("__init__.py") else [gone, *edits]
+    lines = ["try:", f"    {_import(named, calls, _OURS[0])}", f"except {_MISSING}:"]
+    lines.append(f"    {_import(named, calls, _OURS[1])}")
+    return [file.replace(node, f"{file.source.text.newline}{indent}".join(lines)), *edits]
+
+
+def _import(named: list[tuple[ast.alias, str]], calls: _Calls, library: str) -> str:
+    package = library.rpartition(".")[0]
+    modules = [alias for alias, name in named if name in _LIBRARIES]
+    kept = modules or [alias for alias, _ in named if alias.name in calls.held]
+    names = [alias.name if alias.asname is None else f"{alias.name} as {alias.asname}" for alias in kept]
+    return f"from {package if modules else library} import {', '.join(names)}"

@@ -1,0 +1,9 @@
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, y, size: tl.constexpr):
+    at = tl.arange(0, size)
+    value = tl.load(x + at)
+    tl.store(y + at, tl.math.rsqrt(value) + tl.math.exp(value))
