@@ -417,6 +417,7 @@ def test_looks(page: Page, project: Path, language: str) -> None:
         )
         page.wait("document.documentElement.lang === 'zh-CN'")
         page.ready()
+        page.wait("document.querySelector('main').innerText.includes('需要复核')")
     file = page.served.ask("tree", id=name)
     assert file
     places = [

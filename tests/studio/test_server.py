@@ -290,6 +290,42 @@ def test_both_languages_say_the_same() -> None:
         assert all(f"field.{field.name}" in english for field in tool.fields), tool.name
 
 
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def test_what_is_found_is_told_in_the_language_of_the_page(served: Served, project: Path, tmp_path: Path) -> None:
+    """Also where the page changes it after decisions, which hold, as does undo."""
+
+    def nccl(name: str, language: str) -> dict[str, Any]:
+        told = served.ask("file", id=name, file="train.py", language=language)
+        found: dict[str, Any] = next(one for one in told["items"] if one["code"] == "NPU301")
+        return found
+
+    opened = served.ask("open", path=str(project), options={"cache": False, "jobs": 1}, language="zh")
+    name = opened["id"]
+    assert served.events("progress", id=name)[-1]["state"] == "ready"
+    assert CHINESE.search(nccl(name, "zh")["message"])
+    told = served.ask("summary", id=name, language="zh")
+    assert CHINESE.search(told["title"]) and CHINESE.search(told["summary"])
+    assert CHINESE.search(" ".join(served.ask("explain", id=name, what="NPU301", language="zh")["text"]))
+    assert CHINESE.search(served.ask("file", id=name, file="none.py", language="zh")["error"])
+    served.ask("decide", id=name, file="train.py", ids=[nccl(name, "zh")["id"]], made=False)
+    assert served.ask("speak", id=name, language="zh") == {"again": False}
+    assert served.ask("speak", id=name, language="en") == {"again": True}
+    assert served.events("progress", id=name)[-1]["state"] == "ready"
+    found = nccl(name, "en")
+    assert not CHINESE.search(found["message"]) and found["state"] == "refused"
+    assert not CHINESE.search(served.ask("summary", id=name, language="en")["summary"])
+    served.ask("undo", id=name)
+    assert nccl(name, "en")["state"] == "made"
+    # Decisions are about code as it was read.
+    (project / "train.py").write_text(TRAIN + "torch.cuda.synchronize()\n")
+    assert served.ask("speak", id=name, language="zh")["file"] == "train.py"
+    assert nccl(name, "en")["state"] == "made"
+    started = served.ask("run", tool="doctor", values={"cwd": str(tmp_path), "no_smoke": True}, language="zh")
+    assert CHINESE.search("".join(one["text"] for one in served.events("output", id=started["id"])))
+
+
 def test_the_command(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(npuify.__file__).parents[1]), "NPUIFY_STATE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "npuify", "studio", "--no-browser", str(tmp_path)]

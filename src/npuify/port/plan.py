@@ -161,7 +161,12 @@ def _left(found: ScanResult, *, migrated: bool) -> Iterator[Step]:
             )
             command = "" if migrated else _line("migrate", found.root, "--diff", "--unsafe")
         else:
-            what = f"{'Change' if who == 'manual' else 'Look at'} {first.name}{only}: {first.message}"
+            said = {"name": first.name, "only": only, "message": first.message}
+            what = (
+                phrase("Change {name}{only}: {message}", **said)
+                if who == "manual"
+                else phrase("Look at {name}{only}: {message}", **said)
+            )
             command = ""
         yield Step(
             "by-hand" if who == "manual" else "review",

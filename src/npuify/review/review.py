@@ -194,14 +194,7 @@ class Review:
             )
         with ENGINE:
             result, contents = self._now()
-            changed = self._draft.changed_since()
-            if changed:
-                more = phrase(" and {value} more", value=len(changed) - 1) if len(changed) > 1 else ""
-                raise NpuifyError(
-                    phrase("has changed{more} since it was read; nothing was written", more=more),
-                    advice="scan again, so that nobody's work is lost",
-                    file=changed[0],
-                )
+            self.check_unchanged()
             if mode == "copy":
                 if destination is None:
                     raise NpuifyError("no destination is given", advice="name a new folder")
@@ -212,6 +205,39 @@ class Review:
             if mode in ("copy", "in-place") and self.options.vendor_reports is not None:
                 write_vendor_files(done, Path(self.options.vendor_reports))
             return done
+
+    def again(self, language: str, progress: Progress | None = None, preparing: Progress | None = None) -> Review:
+        """The same review in another language: what was found is found anew, and all decisions hold.
+
+        Args:
+            language: see :mod:`npuify.language`.
+            progress, preparing: as for a new one.
+
+        Raises:
+            NpuifyError: files have changed since they were read, so that decisions might meet other code.
+        """
+        self.check_unchanged()
+        options = msgspec.structs.replace(self.options, language=language)
+        made = Review(self.source, options, progress, preparing)
+        made._apply(self.decisions)
+        made._states, made._at = list(self._states), self._at
+        return made
+
+    def check_unchanged(self) -> None:
+        """Nothing that was read has changed since.
+
+        Raises:
+            NpuifyError: something has.
+        """
+        with ENGINE:
+            changed = self._draft.changed_since()
+        if changed:
+            more = phrase(" and {value} more", value=len(changed) - 1) if len(changed) > 1 else ""
+            raise NpuifyError(
+                phrase("has changed{more} since it was read; nothing was written", more=more),
+                advice="scan again, so that nobody's work is lost",
+                file=changed[0],
+            )
 
     # --- inside ---
 

@@ -15,7 +15,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from npuify.language import phrase
+from npuify.language import phrase, speaking
 from npuify.model import NpuifyError
 from npuify.studio.guard import Guard, Keys
 from npuify.studio.jobs import told_error
@@ -60,7 +60,8 @@ def app_for(state: State, keys: Keys, port: int) -> Guard:
             question = QUESTIONS.get(name)
             if question is None:
                 return _json({"error": "there is no such question", "advice": ""}, 404)
-            return _json(await anyio.to_thread.run_sync(partial(question, state, asked)))
+            with speaking(asked.language):
+                return _json(await anyio.to_thread.run_sync(partial(question, state, asked)))
         except NpuifyError as error:
             return _json(told_error(error), 400)
 

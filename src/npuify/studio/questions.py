@@ -49,6 +49,8 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     endings: tuple[str, ...] = ()
     ticket: str = ""
     position: int = 0
+    language: str = ""
+    """That of the page, ``en`` or ``zh``; empty: that of the server."""
 
 
 def _start(state: State, asked: Asked) -> dict[str, Any]:
@@ -83,7 +85,8 @@ def _open(state: State, asked: Asked) -> dict[str, Any]:
     own = options_for(place, jobs=0)
     try:
         # Only what was said differs from the project's own settings.
-        options = msgspec.convert({**msgspec.to_builtins(own), **asked.options}, Options)
+        shown_in = {"language": asked.language} if asked.language else {}
+        options = msgspec.convert({**msgspec.to_builtins(own), **shown_in, **asked.options}, Options)
     except msgspec.ValidationError as error:
         raise NpuifyError(phrase("the options cannot be read: {error}", error=error)) from None
     if "vendor_reports" not in asked.options:
@@ -97,6 +100,10 @@ def _project(path: str) -> Path:
     if not path:
         raise NpuifyError("choose a project first")
     return Path(path).expanduser()
+
+
+def _speak(state: State, asked: Asked) -> dict[str, Any]:
+    return {"again": state.opened(asked.id).speak(asked.language)}
 
 
 def _close(state: State, asked: Asked) -> dict[str, Any]:
@@ -172,7 +179,7 @@ def _command(state: State, asked: Asked) -> dict[str, Any]:
 
 
 def _run(state: State, asked: Asked) -> dict[str, Any]:
-    return {"id": state.run(asked.tool, asked.values)}
+    return {"id": state.run(asked.tool, asked.values, asked.language)}
 
 
 def _stop(state: State, asked: Asked) -> dict[str, Any]:
@@ -189,6 +196,7 @@ QUESTIONS: Final[Mapping[str, Question]] = {
     "folders": _folders,
     "options": _options,
     "open": _open,
+    "speak": _speak,
     "close": _close,
     "cancel": _cancel,
     "summary": lambda state, asked: answers.summary(_review(state, asked)),

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import phrase
+from npuify.language import VARIABLE, phrase, speaking, spoken
 from npuify.model import NpuifyError
 from npuify.process.itself import PLAIN, npuify_command
 from npuify.process.watched import Watched
@@ -36,14 +36,42 @@ class Opened:
 
     def __init__(self, path: Path, options: Options) -> None:
         self.path = path
+        self.language = options.language or spoken()
         self._options = options
         self.job: Job[Review] = Job(self._work)
 
     def _work(self, reading: Progress, migrating: Progress) -> Review:
-        review = Review(self.path, self._options, migrating, reading)
-        # The verdict follows the paths of all programs, which the page would wait for.
-        review.result()
-        return review
+        with speaking(self.language):
+            review = Review(self.path, self._options, migrating, reading)
+            # The verdict follows the paths of all programs, which the page would wait for.
+            review.result()
+            return review
+
+    def speak(self, language: str) -> bool:
+        """Have what was found told in another language; whether work on that has begun.
+
+        Raises:
+            NpuifyError: it is not ready, or files have changed since they were read.
+        """
+        review = self.review()
+        if language in ("", self.language):
+            return False
+        review.check_unchanged()
+        before, self.language = self.language, language
+
+        def work(reading: Progress, migrating: Progress) -> Review:
+            with speaking(language):
+                try:
+                    again = review.again(language, migrating, reading)
+                except NpuifyError:
+                    # What was decided is not lost over the language that it is shown in.
+                    self.language = before
+                    return review
+                again.result()
+                return again
+
+        self.job = Job(work)
+        return True
 
     def review(self) -> Review:
         """The review.
@@ -116,8 +144,8 @@ class State:
 
     # --- commands ---
 
-    def run(self, tool: str, values: Mapping[str, Any]) -> str:
-        """Start a command; its name.
+    def run(self, tool: str, values: Mapping[str, Any], language: str = "") -> str:
+        """Start a command, which speaks ``language`` where one is said; its name.
 
         Raises:
             NpuifyError: an answer is wrong, or the command cannot be started.
@@ -131,7 +159,7 @@ class State:
             if len(running) >= _MOST:
                 raise NpuifyError(phrase("{MOST} commands are running", MOST=_MOST), advice="stop one of them")
             try:
-                watched = Watched(command, folder, {**os.environ, **PLAIN})
+                watched = Watched(command, folder, {**os.environ, **PLAIN, VARIABLE: language or spoken()})
             except OSError as error:
                 raise NpuifyError(phrase("cannot be started: {error}", error=error)) from None
             name = secrets.token_hex(8)

@@ -1,5 +1,7 @@
 // Questions to the server. The token comes in the part of the address that browsers never send, and stays in this tab.
 
+import { spoken, t } from "./words.js";
+
 const KEY = "npuify-token";
 
 export class Refused extends Error {
@@ -15,13 +17,13 @@ async function post(name, body, signal) {
     answer = await fetch(`api/${name}`, {
       method: "POST",
       headers: { "content-type": "application/json", "x-npuify-token": sessionStorage.getItem(KEY) || "" },
-      body: JSON.stringify(body),
+      body: JSON.stringify({ language: spoken(), ...body }),
       credentials: "omit",
       signal,
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new Refused({ error: "npuify studio does not answer; was it ended?" });
+    throw new Refused({ error: t("no.answer") });
   }
   if (!answer.ok) {
     let told = {};

@@ -1,11 +1,11 @@
 // A project under review: the verdict, its findings, its files, what was left alone, and writing it.
-import { ask } from "./api.js";
-import { doing, explained, fill, h, hideTip, named, save, say } from "./dom.js";
+import { ask, events } from "./api.js";
+import { doing, errorText, explained, fill, h, hideTip, named, save, say } from "./dom.js";
 import { flag, path } from "./fields.js";
 import { filePage } from "./file.js";
 import { LongList } from "./list.js";
 import { chosen } from "./start.js";
-import { t } from "./words.js";
+import { spoken, t } from "./words.js";
 
 const WHO = ["migrated", "review", "manual", "note"];
 const TABS = ["overview", "findings", "files", "ledger", "write"];
@@ -13,6 +13,7 @@ const filters = { q: "", who: "", state: "", area: "", code: "", file: "" };
 const explanations = new Map();
 
 export async function reviewPage(page, id, tab, rest) {
+  await inOurLanguage(page, id);
   const body = h("section", { class: "tab", "aria-label": t(`tab.${tab}`) });
   const undo = h("button", { type: "button", id: "undo", onclick: doing(() => back("undo")) }, `↶ ${t("undo")}`);
   const redo = h("button", { type: "button", id: "redo", onclick: doing(() => back("redo")) }, `↷ ${t("redo")}`);
@@ -33,18 +34,36 @@ export async function reviewPage(page, id, tab, rest) {
   await draw();
 }
 
+/** What was found is told in the language of the page, which may have been another when the project was opened. */
+async function inOurLanguage(page, id) {
+  try {
+    if (!(await ask("speak", { id })).again) return;
+  } catch (error) {
+    if (!error.told) throw error;
+    say(errorText(error), true);
+    return;
+  }
+  clear();
+  const words = h("p", { class: "dim", role: "status" }, t("language.again"));
+  fill(page, words);
+  await events("progress", { id }, (now) => {
+    if (now.total) words.textContent = t(now.phase === "reading" ? "progress.read" : "progress.files", { done: now.done, total: now.total });
+  });
+}
+
 function explain(element, item, id) {
   return explained(element, async () => {
     // A plain word, such as a back end, is known as a package as well: the rule says what is meant.
     for (const what of [/[.:]/.test(item.subject) ? item.subject : "", item.code].filter(Boolean)) {
-      if (!explanations.has(what)) {
+      const key = `${spoken()} ${what}`;
+      if (!explanations.has(key)) {
         try {
-          explanations.set(what, await ask("explain", { id, what }));
+          explanations.set(key, await ask("explain", { id, what }));
         } catch {
-          explanations.set(what, null);
+          explanations.set(key, null);
         }
       }
-      const found = explanations.get(what);
+      const found = explanations.get(key);
       if (found) {
         const releases = found.releases.map((one) => `torch_npu ${one.torch_npu}: ${one.name || "–"} ${one.note}`.trim());
         return [found.title, ...found.text, ...releases, found.source && `${t("source")}: ${found.source}`].filter(Boolean).join("\n");

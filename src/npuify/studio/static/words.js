@@ -1,4 +1,4 @@
-// The page's own words, in the language of the user. What npuify says of code is English.
+// The page's own words, in the language of the user. What npuify says of code is asked for in it, too.
 
 const KEY = "npuify-language";
 const LANGUAGES = { en: "English", zh: "中文" };
