@@ -75,14 +75,15 @@ class Prefilter:
             return Prefiltered(
                 error=FileError(file.relative, phrase("cannot be read: {value}", value=error.strerror or error))
             )
-        if file.kind == "python" and b"\0" in raw[:1024]:
+        is_python = file.kind in ("python", "stub")
+        if is_python and b"\0" in raw[:1024]:
             return Prefiltered(error=_not_python(file.relative, raw))
         lower = raw.lower()
         rules = self._rules
         shows = Trace()
         if file.kind in ("python", "notebook"):
             shows = trace(lower, rules.imports, notebook=file.kind == "notebook")
-        python = file.kind == "python" and (
+        python = is_python and (
             rules.may_concern(lower) or any(name.partition(".")[0] in self._packages for name, _ in shows.imports)
         )
         concerns = (
@@ -95,10 +96,10 @@ class Prefilter:
         known = CachedFile(
             stamp=file.stamp or (0, len(raw)),
             concerns=concerns,
-            own_cuda=python and may_define_cuda(raw, lower, rules.own_cuda),
+            own_cuda=python and file.kind == "python" and may_define_cuda(raw, lower, rules.own_cuda),
             mentions=concerns or vocabulary.concerns(lower),
             supports_npu=file.kind == "python" and supports_npu(file.relative, raw, lower, rules.support),
-            sets_default_type=python and sets_cuda_as_default(raw),
+            sets_default_type=python and file.kind == "python" and sets_cuda_as_default(raw),
             makes_default_type=file.kind == "python" and may_make_default_type(raw),
             trace=shows,
             imports=imports_of(raw) if file.kind == "python" else None,

@@ -16,6 +16,7 @@ from npuify.engine.on_hardware import doubted
 from npuify.engine.opt_ins import opt_in_findings
 from npuify.engine.parsing import parse_file
 from npuify.engine.ruleset import RuleSet, rules_to_run
+from npuify.engine.stubs import of_stub
 from npuify.engine.unparsed import RULE as UNPARSED
 from npuify.engine.unparsed import search_template, search_tokens, search_undecoded, text_to_search
 from npuify.engine.visitor import Findings, analyse
@@ -255,7 +256,7 @@ class Worker:
     def is_valid(self, relative: str, data: bytes, kind: str = "") -> bool:
         """Whether a file's text, as UTF-8, is of the format that its name tells."""
         kind = kind or kind_of_path(relative)
-        if kind == "python" and not parses(data):
+        if kind in ("python", "stub") and not parses(data):
             return False
         return all(analyser.is_valid(relative, kind, data) for analyser in analysers_for(relative, kind))
 
@@ -271,6 +272,9 @@ class Worker:
             found, errors, seen, _ = self._python(relative, raw, job, whole=whole, matches=matches)
             if self.selection.opt_ins != NO_OPT_INS and not errors:
                 found, errors = self._opted_in(relative, raw, found, job)
+        elif kind == "stub":
+            found, errors, seen, _ = self._python(relative, raw, job, whole=whole, matches=matches)
+            found = [of_stub(one, self.run.plan.style) for one in found]
         if errors:
             return _Found(found, errors)
         others: Sequence[Analyser] = analysers_for(relative, kind)

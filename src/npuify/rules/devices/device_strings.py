@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
-from npuify.analysis.flow.device_names import FOREIGN_VARIABLE
+from npuify.analysis.flow.device_names import DEVICE_NAME, FOREIGN_VARIABLE
 from npuify.analysis.flow.devices import device_table_entry
 from npuify.analysis.values import Kind
 from npuify.language import phrase
@@ -93,7 +93,8 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     if device_table_entry(node, file.model) or _is_of_foreign_variable(node, parent):
         return
     uses = file.uses(node)
-    if uses.is_no_device and (shape == "exact" or uses.told_here):
+    in_stub = _is_default_in_stub(node, parent, file)
+    if uses.is_no_device and not in_stub and (shape == "exact" or uses.told_here):
         return  # a card's number in a text that is only put together for people should be the right one, too
     if isinstance(parent, ast.Dict) and node in parent.keys and not uses.reaches_device:
         yield from _keyed_table(node, parent, file)
@@ -107,7 +108,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
             subject="cuda",
             advice="write the NPU's name here",
         )
-    elif uses.reaches_device or shape == "indexed" or _meets_device(node, file):
+    elif uses.reaches_device or in_stub or shape == "indexed" or _meets_device(node, file):
         yield file.report(
             node,
             phrase("{text} names a CUDA device", text=text),
@@ -126,6 +127,20 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
             advice='change it to "npu" if it is used as a device',
             needs_torch_npu=_is_used_here(node, file),
         )
+
+
+def _is_default_in_stub(node: ast.expr, parent: ast.AST | None, file: PythonFile) -> bool:
+    """Whether a string is what a stub file gives as the default of a device; no body there tells more than the name."""
+    if not file.source.relative.endswith(".pyi") or not isinstance(parent, ast.arguments):
+        return False
+    positional = [*parent.posonlyargs, *parent.args]
+    given = zip(positional[::-1], parent.defaults[::-1], strict=False)
+    named = (
+        one.arg
+        for one, default in (*given, *zip(parent.kwonlyargs, parent.kw_defaults, strict=True))
+        if default is node
+    )
+    return any(DEVICE_NAME.search(name) for name in named)
 
 
 def _is_of_foreign_variable(node: ast.expr, parent: ast.AST | None) -> bool:
@@ -171,7 +186,13 @@ def _is_edited(steps: list[Step], file: PythonFile) -> bool:
     found = model.node(steps[0].place, file.model) if steps else None
     if found is None or not isinstance(found[1], ast.Constant | ast.JoinedStr):
         return False
-    return device_shape(found[1]) == "indexed" or model.uses(found[1], found[0]).is_used_as_device
+    if device_shape(found[1]) == "indexed":
+        return True
+    uses = model.uses(found[1], found[0])
+    if uses.is_told or not uses.is_told_beyond:
+        return uses.is_used_as_device
+    # A function gives it to files that its own does not import.
+    return file.reaching(Reach.PROGRAM).uses(found[1], found[0], enough=True).is_used_as_device
 
 
 def _is_looked_up(table: ast.Dict, file: PythonFile) -> bool:
