@@ -43,7 +43,7 @@ class Project(Protocol):
     modules: dict[str, str]
     dependencies: set[str]
 
-    def load(self, relative: str) -> PythonSource | None:
+    def model_of(self, relative: str) -> FileModel | None:
         """A file of the project, parsed; None where it cannot be."""
 
     def file_of(self, module: str) -> str | None:
@@ -140,6 +140,9 @@ class Engine(ABC):
         self._log: list[tuple[FileModel, Any]] = []
         self._lowest = _SETTLED
         self._seen: set[str] = set()
+        # Files are shared by models of one project: one that is asked otherwise answers otherwise.
+        is_plain = not tells_calls_apart and leave_out is None and resolve is None
+        self._sort: object = reach if is_plain else object()
         self._is_limited = keep is not None and reach is Reach.PROGRAM
         self._left = _WORK_FOR_FILE
         self._granted = self._work = self._grant()
@@ -189,10 +192,10 @@ class Engine(ABC):
         (self._seen if self._open else self.project.dependencies).add(relative)
         known = self.files.get(relative)
         if known is None:
-            source = self.project.load(relative)
-            if source is None:
+            model = self.project.model_of(relative)
+            if model is None:
                 return None
-            known = self.files[relative] = FileModel(source)
+            known = self.files[relative] = model
             if self._keep is not None and self.reach is Reach.PROGRAM:
                 # Files that are let go of again are parsed again: in a large project that would take minutes.
                 self._work -= _PARSING
@@ -329,7 +332,7 @@ class Engine(ABC):
 
     def ask(self, file: FileModel, key: Any, answer: Callable[..., Values], *given: Any) -> Values:
         """The answer to a question, which ``answer`` gives unless it is known."""
-        answers = file.answers.setdefault(self.reach, {})
+        answers = file.answers.setdefault(self._sort, {})
         known = answers.get(key)
         if known is not None:
             (self._seen if self._open else self.project.dependencies).update(known.files)
@@ -380,7 +383,7 @@ class Engine(ABC):
         if lowest >= depth:
             for one in self._log[mark:]:
                 found = self._drafts.pop(one)
-                one[0].answers.setdefault(self.reach, {})[one[1]] = Answer(found.values, found.files | files)
+                one[0].answers.setdefault(self._sort, {})[one[1]] = Answer(found.values, found.files | files)
             del self._log[mark:]
             answers[key] = Answer(values, files)
             lowest = _SETTLED

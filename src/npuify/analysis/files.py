@@ -39,8 +39,8 @@ class FileModel:
     def __init__(self, source: PythonSource) -> None:
         self.source = source
         self.relative = source.relative
-        self.answers: dict[int, dict[Any, Answer]] = {}
-        """By how far the question reached, what was answered."""
+        self.answers: dict[object, dict[Any, Answer]] = {}
+        """By the sort of model that was asked, mostly how far it reaches, what was answered."""
         self._by_place: dict[Place, ast.AST] = {}
         self._classes: dict[ast.ClassDef, Place] = {}
         """Where classes stood when they were first seen: those whose last methods were passed over grow."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from npuify.analysis.files import FileModel
 from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
 from npuify.analysis.text_index import TextIndex
 from npuify.project.programs import beside
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MAX_HOPS = 16
-_MOST_KEPT = 1_000_000
-"""Bytes of text of the files that are kept parsed; their trees take up to fifty times as much."""
+_MOST_KEPT = 1_200_000
+"""Bytes of text that were parsed of the files that are kept; their trees take up to fifty times as much."""
 _AT_LEAST = 4_000
-"""Bytes that a file counts as, however short it is."""
+"""Bytes that a file counts as, however little of it was parsed."""
+_UNPARSED = 16
+"""Bytes of a file's text that count as one that was parsed."""
 EVERY_FILE = "*"
 """Stands for all of a project's modules among the files that something depends on."""
 _TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
@@ -93,8 +96,7 @@ class ProjectIndex:
         self.dependencies: set[str] = set()
         """Files that what this view said depends on; ``EVERY_FILE`` where what they all hold counts."""
         self._own_cuda: list[tuple[OwnCuda, ...]] = []
-        self._loaded: OrderedDict[str, PythonSource | None] = OrderedDict()
-        self._loaded_size = [0]
+        self._loaded: OrderedDict[str, FileModel | None] = OrderedDict()
         self._suffixes: dict[str, str] = {}
         self._text = TextIndex(root, files)
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
@@ -147,7 +149,6 @@ class ProjectIndex:
     def forget(self) -> None:
         """Let go of the files that were parsed; they refer to this index and would wait for the collector with it."""
         self._loaded.clear()
-        self._loaded_size[0] = 0
         self._own_cuda.clear()
         self._text.forget()
         self._reexports.clear()
@@ -205,17 +206,29 @@ class ProjectIndex:
         self.dependencies.add(relative)
         return self._load(relative)
 
+    def model_of(self, relative: str) -> FileModel | None:
+        """As :meth:`load`, with what was found out about the file."""
+        self.dependencies.add(relative)
+        return self._kept(relative)
+
     def _load(self, relative: str) -> PythonSource | None:
-        """As :meth:`load`, for what is kept without its tree. The files that were asked for last are kept parsed."""
-        kept, size = self._loaded, self._loaded_size
+        """As :meth:`load`, for what is kept without its tree."""
+        model = self._kept(relative)
+        return None if model is None else model.source
+
+    def _kept(self, relative: str) -> FileModel | None:
+        """A file, parsed. Those that were asked for last are kept."""
+        kept = self._loaded
         if relative in kept:
             kept.move_to_end(relative)
             return kept[relative]
-        source = kept[relative] = _load(self.root, self._own_set, relative)
-        size[0] += _size(source)
-        while size[0] > _MOST_KEPT and len(kept) > 1:
-            size[0] -= _size(kept.popitem(last=False)[1])
-        return source
+        source = _load(self.root, self._own_set, relative)
+        model = kept[relative] = None if source is None else FileModel(source)
+        # More of a file is parsed when it is asked about, so that sizes change.
+        size = sum(map(_size, kept.values()))
+        while size > _MOST_KEPT and len(kept) > 1:
+            size -= _size(kept.popitem(last=False)[1])
+        return model
 
     def binding(self, qualified: str) -> tuple[PythonSource, list[Binding]] | None:
         """Where the project binds ``package.module.name`` at module level."""
@@ -358,8 +371,10 @@ class ProjectIndex:
         ]
 
 
-def _size(source: PythonSource | None) -> int:
-    return max(len(source.data), _AT_LEAST) if source is not None else _AT_LEAST
+def _size(model: FileModel | None) -> int:
+    if model is None:
+        return _AT_LEAST
+    return max(model.source.parsed + len(model.source.data) // _UNPARSED, _AT_LEAST)
 
 
 def _load(root: Path, own_cuda_files: frozenset[str], relative: str) -> PythonSource | None:

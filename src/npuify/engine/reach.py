@@ -56,12 +56,22 @@ class _Indented(NamedTuple):
     """What they lead to in any way."""
 
 
-class _Imports(NamedTuple):
-    """The imports of a file that stand in something else."""
+class _Imports:
+    """The imports of a file that stand in something else.
 
-    indented: tuple[_Indented, ...]
-    lead_to: int
-    """What the indented ones lead to."""
+    Args:
+        indented: them.
+        lead_to: what they lead to.
+    """
+
+    __slots__ = ("indented", "lead_to", "plain")
+
+    def __init__(self, indented: list[_Indented], lead_to: int) -> None:
+        self.indented = indented
+        """Those of which it is not known that they run in any case, or never."""
+        self.lead_to = lead_to
+        self.plain = 0
+        """What is imported by those that are known to run in any case."""
 
 
 class _Found:
@@ -101,6 +111,9 @@ class _Way(NamedTuple):
     switch: str = ""
     is_unsure: bool = False
     """Nobody can tell whether the program comes to it."""
+
+
+_ANYWAY: Final = _Way()
 
 
 class _Choice(NamedTuple):
@@ -202,7 +215,7 @@ class Reaches:
                     at_once = self._at_once.of_all(self._numbers.all_of(targets))
                     indented.append(_Indented(file, statement.line, mask, at_once, leads_to))
                     lead_to |= leads_to
-            self._imports[number] = _Imports(tuple(indented), lead_to)
+            self._imports[number] = _Imports(indented, lead_to)
             self._looked_at |= 1 << number
             if lead_to:
                 self._leading |= 1 << number
@@ -222,6 +235,8 @@ class Reaches:
                 fresh, found.fresh = found.fresh, 0
                 for number in bits_of(fresh & (self._leading | ~self._looked_at)):
                     imports = self._imports_of(number)
+                    if imports.plain & ~found.files:
+                        found.add(imports.plain, found.why.get(number, ""))
                     if imports.lead_to & wanted:
                         pending += [one for one in imports.indented if one.leads_to & wanted]
                 # These files may also name functions whose imports did not count before.
@@ -231,9 +246,15 @@ class Reaches:
                 continue
             one = pending.pop()
             open_ones = one.targets & ~found.files
-            if open_ones != one.targets and not self._leads_on(open_ones, wanted):
+            if open_ones != one.targets and not (open_ones and self._leads_on(open_ones, wanted)):
                 continue
             way = self._way(one)
+            if way is None or way == _ANYWAY:
+                # The next program need not ask again.
+                imports = self._imports[self._numbers.of(one.file)]
+                if one in imports.indented:
+                    imports.indented.remove(one)
+                    imports.plain |= one.at_once if way is not None else 0
             if way is None:
                 continue
             if (way.is_caught and not caught) or (way.switch and not switched) or (way.is_unsure and not unsure):
@@ -343,8 +364,7 @@ class Reaches:
         return _Choice(posixpath.dirname(place[1]) if place is not None and is_package else top, namers)
 
     def _python(self, file: str) -> PythonFile | None:
-        source = self._run.project.load(file)
-        return PythonFile(source, self._run, is_stored=True) if source is not None else None
+        return PythonFile.of_project(file, self._run)
 
 
 def _only_for_types(node: ast.AST, file: PythonFile) -> bool:

@@ -66,6 +66,16 @@ class PythonFile:
         self._memory: dict[Any, Any] = {}
         self._model: FileModel | None = None
 
+    @classmethod
+    def of_project(cls, relative: str, run: Run, *, is_stored: bool = True) -> PythonFile | None:
+        """Another file of the project; None where it cannot be parsed."""
+        model = run.project.model_of(relative)
+        if model is None:
+            return None
+        file = cls(model.source, run, is_stored=is_stored)
+        file._model = model
+        return file
+
     def seen_in(self, project: ProjectIndex) -> PythonFile:
         """The same file, for a view of the project that notes for itself what is looked at."""
         file = PythonFile(self.source, self.run._replace(project=project), is_stored=self.is_stored)

@@ -71,6 +71,10 @@ class Files(ProjectIndex):
             self._sources[relative] = self._read(relative)
         return self._sources[relative]
 
+    def model_of(self, relative: str) -> FileModel | None:
+        source = self.load(relative)
+        return None if source is None else FileModel(source)
+
     def _read(self, relative: str) -> PythonSource | None:
         try:
             raw = self._contents.get(relative)

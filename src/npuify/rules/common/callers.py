@@ -75,10 +75,13 @@ def _around(node: ast.AST, file: PythonFile) -> Iterator[Definition]:
 def _switch_of(definition: Definition, file: PythonFile, depth: int, only_with: OnlyWith) -> str:
     if not _is_used_by_name_alone(definition, file):
         return ""
+    is_inner = isinstance(file.parent(definition), DEFINITIONS)
+    if not is_inner and _is_named_widely(definition.name, file):
+        return ""
     switches = _switches(_uses_in(definition.name, file, definition), depth, only_with)
     if switches is None:
         return ""
-    if isinstance(file.parent(definition), DEFINITIONS):
+    if is_inner:
         return switches[0] if switches else ""  # of a function's own, which no other file can name
     others = _others_with(definition.name, file)
     if others is None:
@@ -98,11 +101,8 @@ def _switches_in(
     relative: str, name: str, run: Run, depth: int, only_with: OnlyWith, project: ProjectIndex
 ) -> list[str] | None:
     """As :func:`_switches`, of the uses of a name in another file."""
-    source = project.load(relative)
-    if source is None:
-        return None
-    file = PythonFile(source, run._replace(project=project), is_stored=True)
-    return _switches(_uses_in(name, file, None), depth, only_with)
+    file = PythonFile.of_project(relative, run._replace(project=project))
+    return None if file is None else _switches(_uses_in(name, file, None), depth, only_with)
 
 
 def _switches(uses: Iterator[tuple[ast.AST | None, PythonFile]], depth: int, only_with: OnlyWith) -> list[str] | None:
@@ -119,7 +119,7 @@ def _switches(uses: Iterator[tuple[ast.AST | None, PythonFile]], depth: int, onl
 def _is_used_by_name_alone(definition: Definition, file: PythonFile) -> bool:
     """Whether nothing but its name leads to a definition: no registry, no framework that calls it."""
     name = definition.name
-    if name.startswith("__") or len(name) < 3 or _takes_by_name(file.source.data):
+    if name.startswith("__") or len(name) < 3 or _takes_by_name(file):
         return False
     for decorator in definition.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
@@ -135,20 +135,28 @@ def _is_used_by_name_alone(definition: Definition, file: PythonFile) -> bool:
     return owner is definition or not bases or name not in _HOOKS
 
 
-def _takes_by_name(data: bytes) -> bool:
+def _takes_by_name(file: PythonFile) -> bool:
     """Whether a file takes names out of a namespace as text; searched for plain words first, which is much faster."""
-    return any(one in data for one in _NAMESPACES) and _BY_NAME.search(data) is not None
+    return any(map(file.contains, _NAMESPACES)) and _BY_NAME.search(file.source.data) is not None
+
+
+def _is_named_widely(name: str, file: PythonFile) -> bool:
+    """Whether a name stands in more other files than are looked into, or may be taken out of the file as text."""
+    found = file.project.files_with(name.encode())
+    if len(found) > _MOST_FILES + 1:
+        return True
+    relative = file.source.relative
+    return len(found) - (relative in found) > _MOST_FILES or bool(file.project.files_taking_from(relative))
 
 
 def _others_with(name: str, file: PythonFile) -> list[str] | None:
-    """The other files in which a name stands; None where they are not to be looked into."""
+    """The other files in which a name stands, where these are few; None where they are not to be looked into."""
     relative = file.source.relative
     looked: set[str] = file.recall("names of callers") or file.remember("names of callers", set())
     if name not in looked and len(looked) >= _MOST_NAMES:
         return None
     looked.add(name)
-    others = [one for one in file.project.files_with(name.encode()) if one != relative]
-    return None if len(others) > _MOST_FILES or file.project.files_taking_from(relative) else others
+    return [one for one in file.project.files_with(name.encode()) if one != relative]
 
 
 def _uses_in(name: str, file: PythonFile, definition: Definition | None) -> Iterator[tuple[ast.AST | None, PythonFile]]:

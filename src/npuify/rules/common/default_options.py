@@ -55,16 +55,25 @@ def only_with(node: ast.AST, file: PythonFile, callers: int = _CALLERS) -> str:
     current = node
     for up in file.ancestors(node):
         for test, wanted in _conditions(current, up):
-            known = _evaluate(test, file, _DEPTH)
+            known = _by_default(test, file)
             if known is not None and known.switch and bool(known.value) is not wanted:
                 return known.switch
         current = up
     return switch_of_callers(node, file, callers, only_with)
 
 
+def _by_default(test: ast.expr, file: PythonFile) -> Known | None:
+    """A condition with all options at their defaults, asked once for all that stands behind it."""
+    key = ("by default", test)
+    known: tuple[Known | None] | None = file.recall(key)
+    if known is None:
+        known = file.remember(key, (_evaluate(test, file, _DEPTH),))
+    return known[0]
+
+
 def holds_by_default(test: ast.expr, file: PythonFile) -> bool:
     """Whether a condition surely holds where the program is started without options, by what an option defaults to."""
-    known = _evaluate(test, file, _DEPTH)
+    known = _by_default(test, file)
     return known is not None and bool(known.switch) and bool(known.value)
 
 

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.project import EVERY_FILE
+from npuify.project.content import content
 from npuify.rules.common.default_options import holds_by_default
 from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -141,6 +143,15 @@ def _importing(file: PythonFile) -> Iterator[PythonFile]:
     pattern = re.compile(rb"\bimport\b[^\n]*\b" + own + rb"\b|\bfrom\b[^\n]*\b" + own + rb"\b")
     file.project.dependencies.add(EVERY_FILE)
     for other in file.project.files_with(relative.rpartition("/")[2].removesuffix(".py").encode()):
-        source = file.project.load(other) if other != relative else None
-        if source is not None and pattern.search(source.data):
-            yield PythonFile(source, file.run)
+        if other != relative and _holds(pattern, file.project.root / other):
+            importing = PythonFile.of_project(other, file.run, is_stored=False)
+            if importing is not None:
+                yield importing
+
+
+def _holds(pattern: re.Pattern[bytes], path: Path) -> bool:
+    """Whether a file's text has it: to know that, it need not be parsed."""
+    try:
+        return pattern.search(content(str(path))) is not None
+    except OSError:
+        return False

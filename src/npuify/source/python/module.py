@@ -47,6 +47,8 @@ class PythonModule:
         )
         self.tree = parsed.tree
         self._skipped = list(parsed.skipped)
+        self.parsed = len(self.data) - sum(part.end - part.start for part in parsed.skipped)
+        """Bytes of the text that were parsed so far."""
         self._parsed_lines = parsed.lines
         self.tree.is_package = relative.rpartition("/")[2] == "__init__.py"  # type: ignore[attr-defined]
         if self.tree.body or self._skipped:
@@ -108,6 +110,7 @@ class PythonModule:
         line = self.text.line_of(part.start)
         text = self.data[part.start : part.end].decode("utf-8", "surrogatepass")
         self._skipped.remove(part)
+        self.parsed += part.end - part.start
         try:
             if not part.owner:
                 statements = parse("\n" * (line - 1) + text).body
