@@ -106,3 +106,42 @@ def test_with_masks(case: tuple[Any, ...], with_bias: bool) -> None:
     for which, one in enumerate((of_image - 1, of_offset, of_mask, of_weight - 1, of_bias - 1)):
         if with_bias or which < 4:
             along(again, given, which, grad, one)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_results_that_are_returned(case: tuple[Any, ...]) -> None:
+    conv = module("deform_conv")
+    channels, results, kernel, stride, _, dilation, _, parts = case
+    case = (channels, results, kernel, stride, (1, 1), dilation, 1, parts)
+    image, offset, mask, weight = _inputs(case)
+    bias = numbers(results, seed=7)
+    sizes = (*kernel, *stride, 1, 1, *dilation, parts)
+
+    def again(image: Any, offset: Any, mask: Any, weight: Any, bias: Any) -> Any:
+        return _written_out(image, offset, mask, weight, case) + bias.reshape(1, -1, 1, 1)
+
+    given = [image, offset, mask, weight, bias]
+    made = conv.dcn_v2_forward(image, weight, bias, offset, mask, *sizes)
+    close(made, again(*given))
+    grad = numbers(*made.shape, seed=5)
+    for which, one in enumerate(conv.dcn_v2_backward(image, weight, bias, offset, mask, grad, *sizes)):
+        along(again, given, which, grad, one)
+    none = image.new_empty(0)
+    square, plain = ([torch.ones_like(one) for one in (image, weight, bias, offset, mask)] for _ in range(2))
+    conv.modulated_deform_conv_backward(
+        image, weight, bias, none, offset, mask, none, *plain, grad, *sizes[:8], 1, parts, True
+    )
+    conv.modulated_deform_conv_backward_square(
+        image, weight, bias, none, offset, mask, none, *square, grad, *sizes[:8], 1, parts, True
+    )
+    for one, other in zip(square, plain, strict=True):
+        close(one, other)
+
+
+def test_a_gradient_that_the_kernel_gets_wrong_is_refused() -> None:
+    """Old copies give the padding of rows to columns: a replacement that is right would differ from them."""
+    conv, none = module("deform_conv"), torch.zeros(0)
+    with pytest.raises(NotImplementedError, match="paddings differ"):
+        conv.modulated_deform_conv_backward_square(*[none] * 13, 3, 3, 1, 1, 1, 2, 1, 1, 1, 1, False)
+    with pytest.raises(NotImplementedError, match="paddings differ"):
+        conv.dcn_v2_backward(*[none] * 6, 3, 3, 1, 1, 1, 2, 1, 1, 1)

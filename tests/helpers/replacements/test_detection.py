@@ -36,6 +36,9 @@ def test_nms(number: int, threshold: float) -> None:
     scores = numbers(number, seed=2).round(decimals=1)  # some are equal
     made = module("detection").nms(boxes, scores, threshold)
     assert made.tolist() == _greedy(boxes, scores, threshold)
+    together = torch.cat([boxes, scores[:, None]], 1)
+    assert module("detection").nms_with_scores(together, threshold).tolist() == made.tolist()
+    assert module("detection").nms_with_scores(together[:0], threshold).tolist() == []
 
 
 def test_a_chain_of_boxes_that_suppress_each_other() -> None:
@@ -65,10 +68,12 @@ def _sample(plane: Any, y: float, x: float) -> float:
     return upper * (1 - down) + (plane[low, left] * (1 - across) + plane[low, right] * across) * down
 
 
-def _aligned(maps: Any, rows: int, columns: int, scale: float, samples: int) -> Any:
+def _aligned(
+    maps: Any, rows: int, columns: int, scale: float, samples: int, behind: float = 0.0, least: float = 1.0
+) -> Any:
     out = torch.zeros(len(REGIONS), maps.shape[1], rows, columns, dtype=torch.float64)
     for r, (image, x1, y1, x2, y2) in enumerate(REGIONS.tolist()):
-        high, wide = max((y2 - y1) * scale, 1.0), max((x2 - x1) * scale, 1.0)
+        high, wide = max((y2 + behind - y1) * scale, least), max((x2 + behind - x1) * scale, least)
         down = samples if samples > 0 else math.ceil(high / rows)
         across = samples if samples > 0 else math.ceil(wide / columns)
         for c, i, j, a, b in itertools.product(
@@ -91,6 +96,67 @@ def test_roi_align(rows: int, columns: int, scale: float, samples: int) -> None:
     grad = numbers(*wanted.shape, seed=4)
     made = detection.roi_align_backward(grad, REGIONS, scale, rows, columns, 2, 2, 6, 7, samples)
     along(lambda one: _aligned(one, rows, columns, scale, samples), [maps], 0, grad, made)
+
+
+@pytest.mark.parametrize(("rows", "columns", "scale", "samples"), [(2, 3, 1.0, 2), (3, 2, 0.5, 0), (1, 1, 0.25, 1)])
+def test_regions_that_end_behind_their_last_pixel(rows: int, columns: int, scale: float, samples: int) -> None:
+    detection, maps = module("detection"), numbers(2, 2, 6, 7)
+
+    def again(maps: Any) -> Any:
+        return _aligned(maps, rows, columns, scale, samples, 1.0, 0.0)
+
+    wanted = again(maps)
+    out, grad = torch.zeros_like(wanted), numbers(*wanted.shape, seed=4)
+    assert detection.roi_align_forward_into(maps, REGIONS, rows, columns, scale, samples, out) == 1
+    close(out, wanted)
+    of_maps = torch.ones_like(maps)
+    assert detection.roi_align_backward_into(grad, REGIONS, rows, columns, scale, samples, of_maps) == 1
+    along(again, [maps], 0, grad, of_maps - 1)
+
+
+def _pooled_between(maps: Any, rows: int, columns: int, scale: float, regions: Any) -> tuple[Any, Any]:
+    """Cells as wide as they are, and none where a region ends before it begins."""
+    height, width = maps.shape[2:]
+    shape = (len(regions), maps.shape[1], rows, columns)
+    out, places = torch.full(shape, 7.0, dtype=torch.float64), torch.full(shape, -7)
+    for r, (image, x1, y1, x2, y2) in enumerate(regions.tolist()):
+        high, wide = (y2 + 1 - y1) * scale, (x2 + 1 - x1) * scale
+        if high <= 0 or wide <= 0:
+            continue
+        for c, i, j in itertools.product(range(maps.shape[1]), range(rows), range(columns)):
+            ends = [
+                [
+                    min(max(int(edge), 0), size)
+                    for edge in (math.floor(k * cell + first), math.ceil((k + 1) * cell + first))
+                ]
+                for k, cell, first, size in (
+                    (i, high / rows, y1 * scale, height),
+                    (j, wide / columns, x1 * scale, width),
+                )
+            ]
+            cells = [(y, x) for y in range(*ends[0]) for x in range(*ends[1])]
+            best = max(cells, key=lambda at: maps[int(image), c][at].item(), default=None)
+            out[r, c, i, j] = maps[int(image), c][best] if best else 0
+            places[r, c, i, j] = best[0] * width + best[1] if best else -1
+    return out, places
+
+
+@pytest.mark.parametrize(("rows", "columns", "scale"), [(2, 3, 1.0), (3, 2, 0.5), (1, 1, 0.25)])
+def test_roi_pool_without_rounding(rows: int, columns: int, scale: float) -> None:
+    detection, maps = module("detection"), numbers(2, 2, 6, 7)
+    regions = torch.cat([REGIONS, torch.tensor([[0.0, 5, 5, 3, 3], [1, 20, 20, 30, 30]]).double()])
+    wanted, places = _pooled_between(maps, rows, columns, scale, regions)
+    out, at = torch.full_like(wanted, 7), torch.full(wanted.shape, -7, dtype=torch.int32)
+    assert detection.roi_pool_forward_into(maps, regions, rows, columns, scale, out, at) == 1
+    close(out, wanted)
+    assert torch.equal(at.long(), places)
+    grad, of_maps = numbers(*wanted.shape, seed=3), torch.ones_like(maps)
+    assert detection.roi_pool_backward_into(grad, regions, at, scale, of_maps) == 1
+    expected = torch.ones_like(maps)
+    for r, c, i, j in itertools.product(*map(range, wanted.shape)):
+        if places[r, c, i, j] >= 0:
+            expected[int(regions[r, 0]), c].view(-1)[places[r, c, i, j]] += grad[r, c, i, j]
+    close(of_maps, expected)
 
 
 def test_no_regions() -> None:

@@ -150,3 +150,49 @@ def modulated_deform_conv_backward(
     grad_weight += made[3].reshape(grad_weight.shape)
     if with_bias:
         grad_bias += grad_output.sum((0, 2, 3)).reshape(grad_bias.shape)
+
+
+def modulated_deform_conv_backward_square(
+    input, weight, bias, ones, offset, mask, columns, grad_input, grad_weight, grad_bias, grad_offset, grad_mask,
+    grad_output, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, group, deformable_group,
+    with_bias,
+):  # fmt: skip
+    """For kernels that take the padding of rows for that of columns: only where both are the same."""
+    _only_square(pad_h, pad_w)
+    modulated_deform_conv_backward(
+        input, weight, bias, ones, offset, mask, columns, grad_input, grad_weight, grad_bias, grad_offset, grad_mask,
+        grad_output, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w, group,
+        deformable_group, with_bias,
+    )  # fmt: skip
+
+
+def _only_square(pad_h, pad_w):
+    if pad_h != pad_w:
+        raise NotImplementedError("the kernel's gradient is wrong where the paddings differ, and is not imitated")
+
+
+# --- with a mask, and results that are returned ---
+
+
+def dcn_v2_forward(
+    input, weight, bias, offset, mask, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h, dilation_w,
+    deformable_group,
+):  # fmt: skip
+    """Deformable convolution with masks and a bias, of one group."""
+    made = _convolved(
+        input, offset, mask, weight, (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w), 1, deformable_group
+    )
+    return made + bias.reshape(1, -1, 1, 1)
+
+
+def dcn_v2_backward(
+    input, weight, bias, offset, mask, grad_output, kernel_h, kernel_w, stride_h, stride_w, pad_h, pad_w, dilation_h,
+    dilation_w, deformable_group,
+):  # fmt: skip
+    """The gradients of input, offset, mask, weight and bias; only where the paddings are the same."""
+    _only_square(pad_h, pad_w)
+    made = _gradients(
+        input, offset, mask, weight, grad_output, (stride_h, stride_w), (pad_h, pad_w), (dilation_h, dilation_w), 1,
+        deformable_group,
+    )  # fmt: skip
+    return [*made, grad_output.sum((0, 2, 3))]

@@ -26,6 +26,11 @@ def nms(dets, scores, threshold):
     return order[kept].sort(0).values
 
 
+def nms_with_scores(dets, threshold):
+    """``nms`` for boxes and scores in one tensor of (n, 5)."""
+    return nms(dets[:, :4], dets[:, 4], threshold) if len(dets) else torch.empty(0, dtype=torch.long)
+
+
 def _overlaps(boxes, one):
     """The share of intersection in union of each pair; ``one`` is the width of a box whose ends are equal."""
     left_top = torch.maximum(boxes[:, None, :2], boxes[None, :, :2])
@@ -72,19 +77,39 @@ def roi_align_backward(
     return maps.reshape(batch_size, height, channels, width).permute(0, 2, 1, 3).contiguous()
 
 
-def _shares(rois, scale, rows, columns, batch, height, width, samples):
+def roi_align_forward_into(features, rois, pooled_height, pooled_width, spatial_scale, sample_num, output):
+    """As mmdetection had it: a region ends behind its last pixel, and may be thinner than one. Into ``output``."""
+    batch, channels, height, width = features.shape
+    down, right = _shares(rois, spatial_scale, pooled_height, pooled_width, batch, height, width, sample_num, 1, 0)
+    maps = features.permute(0, 2, 1, 3).reshape(batch * height, channels * width)
+    rows = (down.to(features.dtype) @ maps).reshape(len(rois), pooled_height, channels, width)
+    output.copy_(torch.matmul(rows.transpose(1, 2), right.to(features.dtype).transpose(1, 2)[:, None]))
+    return 1
+
+
+def roi_align_backward_into(top_grad, rois, pooled_height, pooled_width, spatial_scale, sample_num, bottom_grad):
+    """The gradient of the maps is added to ``bottom_grad``."""
+    batch, channels, height, width = bottom_grad.shape
+    down, right = _shares(rois, spatial_scale, pooled_height, pooled_width, batch, height, width, sample_num, 1, 0)
+    rows = torch.matmul(top_grad, right.to(top_grad.dtype)[:, None]).transpose(1, 2)
+    maps = down.to(top_grad.dtype).t() @ rows.reshape(len(rois) * pooled_height, channels * width)
+    bottom_grad += maps.reshape(batch, height, channels, width).permute(0, 2, 1, 3)
+    return 1
+
+
+def _shares(rois, scale, rows, columns, batch, height, width, samples, behind=0, least=1):
     """What each row of a map gives to each row of a region, and what each column gives to each column."""
     number = len(rois)
-    down = _along(rois[:, 2] * scale, rois[:, 4] * scale, rows, height, samples)
-    right = _along(rois[:, 1] * scale, rois[:, 3] * scale, columns, width, samples)
+    down = _along(rois[:, 2] * scale, (rois[:, 4] + behind) * scale, rows, height, samples, least)
+    right = _along(rois[:, 1] * scale, (rois[:, 3] + behind) * scale, columns, width, samples, least)
     own = (rois[:, :1].long() == torch.arange(batch, device=rois.device)).to(down.dtype)
     down = down[:, :, None, :] * own[:, None, :, None]
     return down.reshape(number * rows, batch * height), right
 
 
-def _along(start, end, cells, size, samples):
+def _along(start, end, cells, size, samples, least):
     """(regions, cells, size): the mean, over the samples of a cell, of the share that each place has in a sample."""
-    length = (end - start).clamp(min=1)
+    length = (end - start).clamp(min=least)
     cell = length / cells
     each = torch.full_like(length, samples) if samples > 0 else (length / cells).ceil()
     most = samples if samples > 0 else max(1, int(each.max())) if len(each) else 1
@@ -113,6 +138,38 @@ def roi_pool_forward(input, rois, spatial_scale, pooled_height, pooled_width):
         empty = input.new_empty(0, channels, pooled_height, pooled_width)
         return empty, empty.int()
     return torch.cat(values), torch.cat(places).int()
+
+
+def roi_pool_forward_into(features, rois, pooled_height, pooled_width, spatial_scale, output, argmax):
+    """As mmdetection had it: a region ends behind its last pixel, and nothing is rounded before cells are."""
+    channels, height, width = features.shape[1:]
+    rows = _cells_between(rois[:, 2] * spatial_scale, (rois[:, 4] + 1) * spatial_scale, pooled_height, height)
+    columns = _cells_between(rois[:, 1] * spatial_scale, (rois[:, 3] + 1) * spatial_scale, pooled_width, width)
+    there = ((rois[:, 3] + 1 > rois[:, 1]) & (rois[:, 4] + 1 > rois[:, 2])).reshape(-1, 1, 1, 1)
+    step = max(1, _AT_ONCE // max(1, channels * height * width * pooled_width))
+    for part in torch.arange(len(rois), device=rois.device).split(step):
+        value, place = _largest(features[rois[part, 0].long()], rows[part], columns[part])
+        output[part] = torch.where(there[part], value, output[part])
+        argmax[part] = torch.where(there[part], place.to(argmax.dtype), argmax[part])
+    return 1
+
+
+def _cells_between(start, end, cells, size):
+    """(regions, cells, size): whether a place belongs to a cell, however little of it."""
+    cell = ((end - start) / cells)[:, None]
+    at = torch.arange(cells, device=start.device, dtype=start.dtype)
+    low = (at * cell + start[:, None]).floor().clamp(0, size)
+    high = ((at + 1) * cell + start[:, None]).ceil().clamp(0, size)
+    place = torch.arange(size, device=start.device)
+    return (place >= low[..., None]) & (place < high[..., None])
+
+
+def roi_pool_backward_into(top_grad, rois, argmax, spatial_scale, bottom_grad):
+    """The gradient of the maps is added to ``bottom_grad``; that of empty cells goes nowhere."""
+    bottom_grad += roi_pool_backward(
+        top_grad, None, rois, argmax, spatial_scale, *top_grad.shape[2:], *bottom_grad.shape
+    )
+    return 1
 
 
 def _half_up(x):
