@@ -89,11 +89,12 @@ RANK = (
         (SPREAD.format(ids="[0, 1]"), Level.REVIEW, []),
         (SPREAD.format(ids="range(n)").replace("data_parallel(", "replicate("), Level.REVIEW, []),
         (RANK.format(names="'--local_rank', type=int"), Level.RUNS, []),
+        ("#!/usr/bin/env python\r\nimport torch\r\ntorch.ones(1).cuda()\r\n" + MAIN, Level.RUNS, []),
         (RANK.format(names="'--local_rank'") + "p.add_argument('--local-rank')\n", Level.REVIEW, []),
     ],
 )
 def test_what_stops_no_program_decides_nothing(text: str, level: Level, asked: list[str], tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(text)
+    (tmp_path / "train.py").write_bytes(text.encode())
     (found,) = verdicts(tmp_path).values()
     assert (found.level, [one.what for one in found.conditional]) == (level, asked)
 

@@ -38,6 +38,7 @@ GOES_ON: Final = {
     "NPU701": "a variable without effect; where it is missing, the program does what it did without it",
     "NPU703": "a variable without effect",
     "NPU723": "which machine a workflow runs on",
+    "NPU740": "the same on a GPU: only a Python file started by its own name needs its first line",
     "NPU804": "the same on a GPU: how well it trains",
     "NPU805": "the same on a GPU: how well it trains",
     "NPU806": "the same on a GPU: in which order data come",

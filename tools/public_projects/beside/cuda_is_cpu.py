@@ -90,6 +90,8 @@ def apply(torch, count):
 
     DistributedDataParallel.__init__ = on_cpu
     torch.nn.DataParallel.__init__ = _one_device(torch)
+    if count == 1:  # of one process, the statistics are its own; the layer itself refuses the CPU
+        torch.nn.SyncBatchNorm.convert_sync_batchnorm = lambda module, process_group=None: module
 
     load = torch.load
     torch.load = lambda file, map_location=None, *args, **kwargs: load(
