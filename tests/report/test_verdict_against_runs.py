@@ -44,6 +44,14 @@ HELPERS = "import pycuda.driver as driver\n\n\ndef fast(x):\n    return driver.r
 CASES: dict[str, tuple[Level, dict[str, str]]] = {
     # --- nothing stops it ---
     "plain": (Level.RUNS, {"main.py": "import torch\nx = torch.ones(2).cuda()\nprint(x.sum().item())\n" + END}),
+    "horovod, where it is there": (
+        Level.RUNS,
+        {
+            "main.py": "import torch\nimport backend\nx = backend.spread(torch.ones(2).cuda())\n" + END,
+            "backend.py": "try:\n    import horovod.torch as hvd\n\n    has_hvd = True\nexcept ImportError:\n    has_hvd = False\n\n\n"
+            "def spread(x):\n    if has_hvd:\n        import horovod.torch as hvd\n\n        x = hvd.allreduce(x)\n    return x\n",
+        },
+    ),
     "behind an option": (
         Level.RUNS,
         {
@@ -139,6 +147,21 @@ CASES: dict[str, tuple[Level, dict[str, str]]] = {
         {"main.py": "import torch\nmajor = torch.version.cuda.split('.')[0]\n" + END},
     ),
     # --- a person has to look; where it stops, the place is named ---
+    "apex in a step of a library that another mode asks for": (
+        Level.REVIEW,
+        {
+            "main.py": "import torch\nimport engine\nstep = engine.make(torch.nn.Linear(2, 1).cuda())\n"
+            "step(torch.ones(1, 2).cuda())\n" + END,
+            "engine.py": "def apex_step(model, optimizer=None):\n    try:\n        from apex import amp as apex_amp\n"
+            "    except ModuleNotFoundError:\n        raise ModuleNotFoundError('install apex')\n\n"
+            "    def step(x):\n        with apex_amp.scale_loss(model(x).sum(), optimizer) as loss:\n"
+            "            loss.backward()\n    return step\n\n\n"
+            "def plain_step(model):\n    return lambda x: model(x).sum().backward()\n\n\n"
+            "def mode_of(given):\n    return given or 'plain'\n\n\n"
+            "def make(model, amp_mode=None):\n    if mode_of(amp_mode) == 'apex':\n        return apex_step(model)\n"
+            "    return plain_step(model)\n",
+        },
+    ),
     "a package in a function that is called behind an option and without one": (
         Level.BLOCKED,
         {

@@ -97,8 +97,9 @@ def apply(torch, count):
     torch.load = lambda file, map_location=None, *args, **kwargs: load(
         file, "cpu" if map_location is None or meant(map_location) == "cpu" else map_location, *args, **kwargs
     )
-    torch.autocast = _autocast_off(torch.autocast)
-    torch.cuda.amp.autocast.__init__ = lambda self, *args, **kwargs: torch.autocast.__init__(self, "cuda")
+    autocast = torch.autocast
+    torch.autocast = _autocast_off(autocast)
+    torch.cuda.amp.autocast.__init__ = lambda self, *args, **kwargs: autocast.__init__(self, "cpu", enabled=False)
     _scale_on_cpu(torch)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.import_guards import asks_whether_there, has_fallback
 from npuify.rules.registry import rule
 from npuify.source.python import dotted_text
 
@@ -336,7 +337,10 @@ def local_rank_option(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     source="Horovod's documentation: its operations are built on MPI, NCCL, Gloo and oneCCL, not on HCCL",
 )
 def horovod(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """Horovod has no backend for HCCL, so it cannot distribute PyTorch over NPUs."""
+    """Horovod has no backend for HCCL, so it cannot distribute PyTorch over NPUs.
+
+    An import that the code can do without is told as information.
+    """
     if isinstance(node, ast.Import):
         named = any(alias.name == "horovod.torch" for alias in node.names)
     else:
@@ -348,9 +352,13 @@ def horovod(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Dia
         )
     if not named:
         return
+    message, severity = "Horovod does not support NPUs", Severity.WARNING
+    if has_fallback(node, file) or asks_whether_there(node, file):
+        message, severity = "Horovod does not support NPUs. The code works without it.", Severity.INFO
     yield file.report(
         node,
-        "Horovod does not support NPUs",
+        message,
+        severity=severity,
         subject="horovod.torch",
         advice="use torch.distributed with hccl: hvd.init() → init_process_group('hccl'), hvd.local_rank() → "
         "LOCAL_RANK, hvd.DistributedOptimizer → DistributedDataParallel around the model, "

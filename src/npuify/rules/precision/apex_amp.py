@@ -11,9 +11,10 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.language import mark, phrase, semicolons
-from npuify.model import Evidence, Safety
-from npuify.rules.common.import_guards import has_fallback, is_asked_for
+from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.import_guards import has_fallback, is_asked_for, may_not_run
 from npuify.rules.common.statements import ends_its_line, indentation, line_after
+from npuify.rules.common.surely_run import surely_runs
 from npuify.rules.precision.apex_uses import bound_names, removal
 from npuify.rules.registry import rule
 
@@ -129,10 +130,12 @@ def apex_amp(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
                 scaler.step(optimizer)
                 scaler.update()
     """
-    uses = []
+    uses, unsure = [], set[ast.AST]()
     for bound in bound_names(file):
         if has_fallback(bound.statement, file) or is_asked_for(bound.statement, "apex", file):
             continue
+        if may_not_run(bound.statement, file) and not surely_runs(bound.statement, file):
+            unsure.update(use.node for use in bound.uses)
         uses += [(use, use.name) for use in bound.uses if (use.name + ".").startswith("apex.amp.")]
     if not uses:
         return
@@ -170,6 +173,8 @@ def apex_amp(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
             if what == "initialize"
             else phrase("{name} needs CUDA", name=name),
             subject=name,
+            # Whether the program comes to the import is as little known as in NPU620.
+            severity=Severity.WARNING if use.node in unsure else None,
             advice=_ADVICE.get(what, "use autocast and GradScaler of torch.npu.amp"),
         )
 
