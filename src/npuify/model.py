@@ -252,6 +252,9 @@ class Program(msgspec.Struct, frozen=True, order=True):
     """Whether it asks by itself whether it runs on an NPU."""
     starts: tuple[Start, ...] = ()
     """Then: what to say so that it does. Of others: what to say where their own default is the CPU."""
+    unsure: tuple[tuple[str, int], ...] = ()
+    """Places that stop it where it comes to them, in functions or under conditions of which nobody can tell whether it
+    does: file and line."""
 
 
 class ScanResult(msgspec.Struct, frozen=True):

@@ -147,6 +147,21 @@ CASES: dict[str, tuple[Level, dict[str, str]]] = {
         {"main.py": "import torch\nmajor = torch.version.cuda.split('.')[0]\n" + END},
     ),
     # --- a person has to look; where it stops, the place is named ---
+    "a name that is missing, in a function that is never called": (
+        Level.REVIEW,
+        {
+            "main.py": "import torch\nimport tools\nprint(tools.double(torch.ones(2).cuda()).sum().item())\n" + END,
+            "tools.py": "import torch\n\n\ndef double(x):\n    return 2 * x\n\n\n"
+            "def profiled(x):\n    torch.cuda.cudart().cudaProfilerStart()\n    return double(x)\n",
+        },
+    ),
+    "a name that is missing, in a method that is called": (
+        Level.REVIEW,
+        {
+            "main.py": "import torch\n\n\nclass Trainer:\n    def fit(self):\n"
+            "        torch.cuda.cudart().cudaProfilerStart()\n\n\nTrainer().fit()\n" + END
+        },
+    ),
     "apex in a step of a library that another mode asks for": (
         Level.REVIEW,
         {

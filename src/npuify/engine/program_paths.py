@@ -53,6 +53,8 @@ def programs_of(
     fails = cache(lambda file: _fails(programs.read(file), file, mattering, operators))
     starts_in = cache(lambda file: tuple(_starts_in(file, programs.read(file), run.project)))
     word = "cuda" if run.plan.style == "auto" else "npu"
+    stopping = [one for one in mattering if impact_of(one) is Impact.STOPS and not one.only_with]
+    is_unsure = cache(reaches.is_unsure)
     on_cpu_in = cache(lambda file: tuple(_on_cpu_in(file, programs.read(file), run.project, word)))
     found = []
     for entry in entries:
@@ -83,6 +85,15 @@ def programs_of(
                     tuple(sorted(aside.items())),
                     supports,
                     starts,
+                    tuple(
+                        sorted(
+                            {
+                                (one.file, one.start.line)
+                                for one in stopping
+                                if one.file in files and is_unsure(one.file, one.start.line)
+                            }
+                        )
+                    ),
                 )
             )
         else:

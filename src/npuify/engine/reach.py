@@ -274,6 +274,21 @@ class Reaches:
             reached = self._reached[targets] = self._graph.of_all(bits_of(targets))
         return reached & wanted != 0
 
+    def is_unsure(self, file: str, line: int) -> bool:
+        """Whether nobody can tell that a program which has a file comes to one of its lines.
+
+        Args:
+            file: of Python; of others, False.
+            line: where something stands.
+        """
+        python = self._python(file) if file.endswith(".py") else None
+        if python is None:
+            return False
+        found: list[ast.AST] = []
+        python.source.visit([line], found.append)
+        node = next((one for one in found if getattr(one, "lineno", 0) == line), None)
+        return node is not None and may_not_run(node, python) and not surely_runs(node, python)
+
     def _way(self, indented: _Indented) -> _Way | None:
         """What has to be for an import to run; None where it is in a text, or for types alone."""
         key = (indented.file, indented.line)

@@ -69,6 +69,8 @@ def _program(
     on_path = [one for one in reached if not one.only_with]
     stops = [one for one in on_path if impact_of(one) is Impact.STOPS]
     without_form = [one for one in stops if one.code in WITHOUT_FORM]
+    # What stands where nobody knows whether the program comes there decides, and is not said to stop it.
+    surely = [one for one in stops if one not in without_form and (one.file, one.start.line) not in program.unsure]
     waiting = _switches(scan)
     reaching = [one for one in kernels if any(place.line and place.file in program.files for place in one.places)]
     called = [one for one in reaching if _is_called(one, program.files, waiting)]
@@ -83,10 +85,10 @@ def _program(
     if not any(place.line for one in kernels for place in one.places):
         # Nobody was found to call the project's kernels; the program may.
         deciding = (*deciding, *kernels)
-    level = Level.BLOCKED if blockers else Level.WORK if stops else Level.REVIEW if deciding else Level.RUNS
+    level = Level.BLOCKED if blockers else Level.WORK if surely else Level.REVIEW if deciding else Level.RUNS
     counts = _Counts(
         len(blockers),
-        len(stops) - len(without_form),
+        len(surely),
         sum(len(one.places) for one in deciding),
         # Of a program that handles NPUs by itself, nobody knows whether they come there.
         sum(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def paddle_inference_on_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A predictor of PaddlePaddle is put on a GPU; with Paddle's wheel for the CPU it silently computes there.
 
-    The size of the memory pool falls away; the second argument is the device.
+    The size of the memory pool falls away; the second argument is the device, also by name (``device_id``).
 
     Before::
 
@@ -74,9 +74,17 @@ def paddle_inference_on_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagno
 
 def _predictor(node: ast.Call, function: ast.Attribute, file: PythonFile) -> list[Edit] | None:
     span = file.source.attribute_span(function)
-    if span is None or node.keywords or any(isinstance(one, ast.Starred) for one in node.args):
+    named = {one.arg: one.value for one in node.keywords}
+    if function.attr == "enable_use_gpu" and not node.args[1:]:
+        # Of two, the size of the memory pool and the device; what else is named has no form.
+        named = {name: value for name, value in named.items() if name != "memory_pool_init_size_mb"}
+        device = named.pop("device_id", None)
+    else:
+        device = None
+    if span is None or named or any(isinstance(one, ast.Starred) for one in node.args):
         return None
     rest = node.args[1:] if function.attr == "enable_use_gpu" else node.args
+    rest = [device] if device is not None else rest
     arguments = ", ".join(['"npu"', *([file.code(one) for one in rest] or ["0"])])
     return [file.edit(span[0], file.source.end(node), f"enable_custom_device({arguments})")]
 
