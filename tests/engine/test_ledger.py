@@ -365,3 +365,13 @@ class TestReports:
         assert "edited 1 · reported 0 · left alone 2" in render_migration(
             migrate(tmp_path, None, OPTIONS, mode="diff"), "text"
         )
+
+
+def test_the_help_of_an_option_is_text_whatever_the_option_is_given(tmp_path: Path) -> None:
+    program = (
+        "import argparse\nimport torch\np = argparse.ArgumentParser()\n"
+        "p.add_argument('--gpu-id', type=int, help='id(s) for CUDA_VISIBLE_DEVICES')\n"
+        "x = torch.ones(1).cuda(p.parse_args().gpu_id)\n"
+    )
+    found = scanned(tmp_path, {"a.py": program})
+    assert [one.code for one in found.findings] == ["NPU110"]

@@ -124,6 +124,9 @@ class Syntax:
             return Cleared("docstring")
         if ">>> " in text:
             return Cleared("docstring", phrase("an example in documentation"))
+        if _is_help(parent, file):
+            # What its option is given may be a device; its help is none.
+            return Cleared("message", "help=")
         uses = file.uses(whole)
         if _runs_code(node) and not any(one.use is Use.MESSAGE for one in uses.destinations):
             return None
@@ -306,6 +309,12 @@ class Syntax:
         if row is not None and row.status == "native":
             return Cleared("other-package", phrase("{root}, which runs beside an NPU as it is", root=root))
         return None
+
+
+def _is_help(parent: ast.AST | None, file: PythonFile) -> bool:
+    """Whether a keyword is the help of an option that argparse adds."""
+    call = file.parent(parent) if isinstance(parent, ast.keyword) and parent.arg == "help" else None
+    return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument"
 
 
 def _runs_code(node: ast.expr) -> bool:
