@@ -30,6 +30,8 @@ class MemberFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     evidence: Evidence
     source: str
     advice: str = ""
+    reached_from: tuple[str, ...] = ()
+    """Of what is replaced: modules above, for which the module that is written can stand as well, by the same names."""
     module: str = ""
     """Of what is replaced: the module that is written into the project, which has the same names."""
     safety: Safety = Safety.SAFE

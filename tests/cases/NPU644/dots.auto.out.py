@@ -3,7 +3,7 @@ import triton.language as tl
 
 
 @triton.jit
-def kernel(a, b, c, size: tl.constexpr, allow_tf32: tl.constexpr):
+def dots_of(a, b, c, size: tl.constexpr, allow_tf32: tl.constexpr):
     at = tl.arange(0, size)[:, None] * size + tl.arange(0, size)[None, :]
     x, y = tl.load(a + at), tl.load(b + at)
     one = tl.dot(x, y, allow_tf32=False)

@@ -4,7 +4,7 @@ from triton.language.extra.cuda.libdevice import rsqrt, fast_expf as fast
 
 
 @triton.jit
-def kernel(x, y, size: tl.constexpr):
+def bend(x, y, size: tl.constexpr):
     at = tl.arange(0, size)
     value = tl.load(x + at)
     tl.store(y + at, rsqrt(value) + fast(value))

@@ -5,7 +5,7 @@ from triton.language.extra.libdevice import tanh as bent
 
 
 @triton.jit
-def kernel(x, y, size: tl.constexpr):
+def bend(x, y, size: tl.constexpr):
     at = tl.arange(0, size)
     value = tl.load(x + at)
     tl.store(y + at, libdevice.tanh(value) + libdevice.exp(value) + bent(value))

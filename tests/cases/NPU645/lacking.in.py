@@ -9,7 +9,7 @@ except ImportError:
 
 
 @triton.jit
-def kernel(x, y, size: tl.constexpr):
+def bend(x, y, size: tl.constexpr):
     at = tl.arange(0, size)
     value = tl.load(x + at)
     tl.store(y + at, libdevice.popc(value) + libdevice.exp(value) + tanh(value))

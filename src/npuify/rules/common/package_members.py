@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.knowledge.members import is_member_module, member_of, named_member, packages_with_members
 from npuify.model import Safety
 from npuify.rules.common.helper_modules import home_of, import_of
-from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
+from npuify.rules.common.import_guards import asks_whether_there, has_fallback, is_asked_for, no_other_takes
 from npuify.rules.common.name_uses import Use, uses_of
 from npuify.rules.common.statements import ends_its_line, indentation
 
@@ -112,6 +112,17 @@ def replacement(node: Import, file: PythonFile) -> Replacement | None:
     return found
 
 
+def what_works(node: Import, file: PythonFile) -> MemberFact | None:
+    """The row of names that work where an NPU is, if an import takes nothing else of such packages."""
+    names = taken(node, file)
+    rows: list[MemberFact | None] = []
+    for one in names:
+        rows += [one.fact] if one.fact is not None else [member_of(use.name) for use in one.uses] or [None]
+    if not names or len(names) != len(node.names):
+        return None
+    return rows[0] if all(row is not None and row.outcome == "works" for row in rows) else None
+
+
 def is_replaced(node: Import, file: PythonFile) -> bool:
     """Whether all that an import takes of such packages comes from elsewhere, so that the package is not imported."""
     found = replacement(node, file)
@@ -120,7 +131,7 @@ def is_replaced(node: Import, file: PythonFile) -> bool:
 
 def _replacement(node: Import, file: PythonFile) -> Replacement | None:
     names = taken(node, file)
-    if not any(_facts(one) for one in names) or is_guarded(node, file):
+    if not any(_facts(one) for one in names) or has_fallback(node, file) or asks_whether_there(node, file):
         return None
     text = file.source.data[file.source.start(node) : file.source.end(node)]
     if b"#" in text or b"\\" in text or indentation(node, file) is None or not ends_its_line(node, file):
@@ -165,14 +176,23 @@ def _facts(one: Taken) -> list[MemberFact] | None:
         return [one.fact] if fits else None
     rows: list[MemberFact] = []
     for use in one.uses:
-        owner = use.name[len(one.name) + 1 :].partition(".")[0] if use.name.startswith(f"{one.name}.") else ""
-        row = named_member(f"{one.name}.{owner}")
-        if row is None or row.outcome != "replaced":
-            return None
-        if not _fit(row, (use,), f"{one.name}.{owner}"):
+        name = _member_name(use.name, one.name)
+        row = named_member(name)
+        if row is None or row.outcome != "replaced" or not _fit(row, (use,), name):
             return None
         rows += [row] if row not in rows else []
     return rows if rows and len({row.module for row in rows}) == 1 else None
+
+
+def _member_name(used: str, module: str) -> str:
+    """The part of a use's name, through a module, that has a row; empty where none has."""
+    parts = used.split(".")
+    for length in range(module.count(".") + 2, len(parts) + 1):
+        name = ".".join(parts[:length])
+        row = named_member(name)
+        if row is not None and (name.rpartition(".")[0] == module or module in row.reached_from):
+            return name
+    return ""
 
 
 def _fit(row: MemberFact, uses: Sequence[Use], name: str) -> bool:
@@ -181,6 +201,8 @@ def _fit(row: MemberFact, uses: Sequence[Use], name: str) -> bool:
         return True
     for use in uses:
         call = use.call
+        if call is None and row.safety is Safety.REVIEW and use.name == name:
+            continue  # a class that is called elsewhere: it refuses what it does not take
         if call is None or use.name != name:
             return False
         if len(call.args) > row.positional or any(isinstance(one, ast.Starred) for one in call.args):

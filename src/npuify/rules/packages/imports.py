@@ -9,7 +9,7 @@ from npuify.knowledge import packages
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.import_guards import asks_whether_there, has_fallback, may_not_run
-from npuify.rules.common.package_members import is_replaced
+from npuify.rules.common.package_members import is_replaced, what_works
 from npuify.rules.common.package_rows import _member, package_of
 from npuify.rules.common.settled import is_settled
 from npuify.rules.common.surely_run import surely_runs
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.knowledge import PackageFact
+    from npuify.knowledge.members import MemberFact
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
@@ -86,6 +87,10 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
             continue  # its uses are told of, and in part edited, by rules for TensorFlow
         if isinstance(node, (ast.Import, ast.ImportFrom)) and is_replaced(node, file):
             continue
+        works = what_works(node, file) if isinstance(node, (ast.Import, ast.ImportFrom)) else None
+        if works is not None:
+            yield _works(node, name, works, file)
+            continue
         file.remember(key, True)
         if is_settled(name.partition(".")[0], file):
             continue
@@ -111,6 +116,18 @@ def _own_module(name: str, file: PythonFile) -> bool:
         return True  # a file in a folder without __init__.py
     folder = file.source.module.rpartition(".")[0]
     return bool(folder) and f"{folder}.{top}" in modules
+
+
+def _works(node: ast.AST, name: str, row: MemberFact, file: PythonFile) -> Diagnostic:
+    return file.report(
+        node,
+        row.message,
+        severity=Severity.INFO,
+        evidence=row.evidence,
+        source=row.source,
+        subject=name,
+        advice=row.advice,
+    )
 
 
 def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: PythonFile) -> Diagnostic:

@@ -1,0 +1,122 @@
+"""Names of packages that only CUDA has: which are replaced, which work, which are told where they are used."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+import npuify
+from npuify.helpers import PACKAGES, helper_text
+from npuify.knowledge.members import member_of, members
+from npuify.model import Safety, Severity
+from npuify.options import Options
+from npuify.report.packages import decision
+
+from ...harness import findings, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from npuify.model import Finding
+
+
+def _told(text: str, code: str = "NPU623") -> list[tuple[int, str, Severity]]:
+    return [(one.start.line, one.subject, one.severity) for one in findings(text) if one.code == code]
+
+
+def test_every_replaced_name_is_in_its_module() -> None:
+    for name, row in members().items():
+        if row.outcome != "replaced":
+            continue
+        text = helper_text(row.module).decode()
+        last = name.rpartition(".")[2]
+        assert re.search(rf"^(?:def |class ){last}\b|^(?:\w+ = )*{last} = ", text, re.MULTILINE), name
+    used = {row.module for row in members().values() if row.module}
+    assert used == set(PACKAGES)
+
+
+def test_a_name_has_the_row_nearest_to_it() -> None:
+    for name, outcome in (
+        ("flash_attn.modules.mha.MHA", "decide"),
+        ("pytorch3d.transforms.quaternion_to_matrix", "works"),
+        ("torch_scatter.scatter.scatter_add", "replaced"),
+        ("cupy.cuda.Stream", "decide"),
+    ):
+        row = member_of(name)
+        assert row is not None
+        assert row.outcome == outcome
+    assert member_of("torch_scatter.unheard_of") is None
+    assert member_of("numpy.array") is None
+
+
+def test_each_use_is_told_and_all_are_one_decision() -> None:
+    text = (
+        "import spconv.pytorch as spconv\nfrom spconv.pytorch import SparseConvTensor\n\n\n"
+        "def net(x, at):\n"
+        "    first = spconv.SubMConv3d(4, 8, 3)\n"
+        "    return first, spconv.SparseSequential(first), SparseConvTensor(x, at, [8, 8, 8], 1)\n"
+    )
+    assert _told(text) == [
+        (6, "spconv.pytorch.SubMConv3d", Severity.WARNING),
+        (7, "spconv.pytorch.SparseSequential", Severity.WARNING),
+        (7, "spconv.pytorch.SparseConvTensor", Severity.WARNING),
+    ]
+    all_of_it: list[Finding] = [one for one in findings(text) if one.code in ("NPU620", "NPU623")]
+    assert len({decision(one) for one in all_of_it}) == 1
+    assert "mx_driving" in next(one for one in all_of_it if one.start.line == 6).advice
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "try:\n    import cupy\nexcept ImportError:\n    cupy = None\n\n\ndef f(x):\n    return cupy.asarray(x)\n",
+        "import numba\n\n\n@numba.njit\ndef f(x):\n    return x\n",
+        "cupy = object()\nprint(cupy.asarray)\n",
+    ],
+)
+def test_what_is_not_needed_or_is_something_else_is_not_told(text: str) -> None:
+    assert _told(text) == []
+
+
+def test_cuda_code_as_text_stops_a_program() -> None:
+    text = 'import cupy\n\nadd = cupy.RawKernel("", "add")\n\n\ndef f(x):\n    return cupy.asarray(x)\n'
+    assert _told(text) == [(3, "cupy.RawKernel", Severity.ERROR), (7, "cupy.asarray", Severity.WARNING)]
+
+
+def test_what_works_is_a_note() -> None:
+    text = "import torch\nfrom pytorch3d.transforms import quaternion_to_matrix\n\nprint(quaternion_to_matrix(torch.ones(4)))\n"
+    assert [one.severity for one in findings(text) if one.code == "NPU620"] == [Severity.INFO]
+    mixed = text + "from pytorch3d.ops import knn_points\n\nprint(knn_points(1, 2))\n"
+    assert [one.severity for one in findings(mixed) if one.code == "NPU620"] == [Severity.INFO, Severity.WARNING]
+    assert [line for line, _, _ in _told(mixed)] == [7]
+
+
+def test_a_release_without_a_kernel_is_named() -> None:
+    text = "from torch_scatter import scatter_max\n\n\ndef f(x, i):\n    return scatter_max(x, i)\n"
+    for release, lacks in (("2.13.0", False), ("2.8.0.post5", True)):
+        (found,) = [one for one in findings(text, release=release) if one.code == "NPU622"]
+        assert ("lists no kernel for scatter_reduce" in found.message) is lacks
+
+
+def test_optimizers_of_8_bits_are_replaced_on_request() -> None:
+    text = "import bitsandbytes as bnb\n\n\ndef f(params):\n    return bnb.optim.AdamW8bit(params, lr=1e-4)\n"
+    (found,) = [one for one in findings(text) if one.code == "NPU622"]
+    assert found.safety is Safety.REVIEW
+    assert "import npuify_bitsandbytes as bnb" in output(text, unsafe=True)
+    assert output(text) == text
+    for other in ("bnb.optim.LAMB(params)", "bnb.optim.Adam8bit(params, amsgrad=True)", "bnb.nn.Linear4bit(2, 2)"):
+        changed = text.replace("return", f"print({other})\n    return")
+        assert output(changed, unsafe=True) == changed
+
+
+def test_the_module_is_written(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project/train.py").write_text(
+        "import torch\nfrom torch_scatter import scatter_add\n\nx, i = torch.arange(6.0), torch.tensor([0, 1, 0, 1, 1, 0])\n"
+        "print(scatter_add(x, i).tolist())\n"
+    )
+    npuify.migrate(tmp_path / "project", tmp_path / "made", Options(jobs=1, cache=False))
+    assert (tmp_path / "made/npuify_scatter.py").exists()
+    assert "from npuify_scatter import scatter_add" in (tmp_path / "made/train.py").read_text()
