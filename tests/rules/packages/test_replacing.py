@@ -359,6 +359,50 @@ def test_functions_of_other_folders_do_not_count() -> None:
     assert operators.fingerprints().of(*found) == _digest_of_functor()
 
 
+TWINS = {
+    "fused/one.cpp": """
+at::Tensor go(at::Tensor a);
+at::Tensor call(at::Tensor a) { return go(a); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("forward", &call, "one"); }
+""",
+    "fused/one_cuda.cu": "__global__ void k(float* p) { p[0] = 1; }\nat::Tensor go(at::Tensor a) { k<<<1, 1>>>(a.data_ptr<float>()); return a; }\n",
+    "fused/__init__.py": """
+from torch.utils import cpp_extension
+
+
+def load():
+    version = cuda_version(cpp_extension.CUDA_HOME)
+
+    def helper(name, sources, flags):
+        return cpp_extension.load(name=name, sources=sources, extra_cuda_cflags=flags)
+
+    sources = [path / "one.cpp", path / "one_cuda.cu"]
+    one = helper("one_ext", sources, [])
+    sources = [path / "two.cpp", path / "two_cuda.cu"]
+    two = helper("two_ext", sources, [])
+""",
+    "use.py": "def first(x):\n    import one_ext\n\n    return one_ext.forward(x)\n",
+}
+TWINS["fused/two.cpp"] = TWINS["fused/one.cpp"].replace('"one"', '"two"')
+TWINS["fused/two_cuda.cu"] = TWINS["fused/one_cuda.cu"].replace("= 1", "= 2")
+
+
+def _digests(files: Mapping[str, str]) -> dict[str, str]:
+    texts = {name: text.encode() for name, text in files.items() if not name.endswith(".py")}
+    builds = [one for name, text in files.items() if name.endswith(".py") for one in builds_in(name, text.encode())]
+    operators = Operators({name: read_native(data) for name, data in texts.items()}, builds, texts.__getitem__)
+    prints = operators.fingerprints()
+    return {name: prints.of(name, one) for name, file in operators.files.items() for one in file.bindings}
+
+
+def test_functions_of_one_name_in_two_extensions_are_told_apart() -> None:
+    """Megatron's scaled and triangular softmax, built by a helper, had one digest: either was taken for the other."""
+    found = _digests(TWINS)
+    assert len({*found.values(), ""}) == 3
+    without = {name: text for name, text in TWINS.items() if not name.endswith(".py")}
+    assert set(_digests(without).values()) == {""}
+
+
 # --- what is written ---
 
 
@@ -412,6 +456,47 @@ def test_a_file_that_builds_the_extension_itself(tmp_path: Path, others: dict[st
     assert wanted in text
     assert "\next = npuify_pick_ext\n" in text
     assert (target / "ops/npuify_kernels/pick_ext.py").exists()
+    assert npuify.migrate(target, None, REPLACE, mode="check").changed_files == ()
+
+
+@pytest.mark.parametrize("style", ["npu", "portable"])
+def test_a_function_that_only_loads_is_left_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, style: str
+) -> None:
+    """It asks nvcc before, which is not there."""
+    row = Replacement(family="chamfer", function="forward", seen="example/net")
+    known = {("forward", digest): row for digest in _digests(TWINS).values()}
+    monkeypatch.setattr(replacements, "_by_digest", lambda: known)
+    replacements.replaced_names.cache_clear()
+    options = Options(cache=False, jobs=1, replace_kernels=True, style=style)
+    target = tmp_path / "out"
+    npuify.migrate(_write(tmp_path / "in", TWINS), target, options)
+    text = (target / "fused/__init__.py").read_text()
+    test = "if npuify_one_ext.TAKES_ITS_PLACE:\n        return" if style == "portable" else "return"
+    assert f"def load():\n    {test}\n    version" in text
+    assert "npuify_kernels import one_ext" in (target / "use.py").read_text()
+    assert npuify.migrate(target, None, options, mode="check").changed_files == ()
+    only_one = {("forward", _digests(TWINS)["fused/one.cpp"]): row}
+    monkeypatch.setattr(replacements, "_by_digest", lambda: only_one)
+    npuify.migrate(tmp_path / "in", tmp_path / "other", options)
+    assert "def load():\n    version" in (tmp_path / "other/fused/__init__.py").read_text()
+    replacements.replaced_names.cache_clear()
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(("kernel", "replaced"), [(KERNEL, True), (KERNEL.replace("size + pad", "size - pad"), False)])
+def test_a_name_with_values_in_it_is_that_of_the_variable(tmp_path: Path, kernel: str, replaced: bool) -> None:
+    """RWKV names what it builds after a length."""
+    load = "load(name=f'pick_{SIZE}', sources=['ops/pick.cpp', 'ops/pick_kernel.cu'])"
+    build = f"from torch.utils.cpp_extension import load\n\nSIZE = 4\next = {load}\n"
+    files = {
+        "ops/pick.py": f"{build}\n\ndef pick(points):\n    return ext.pick(points, 4, 0)\n",
+        "ops/pick.cpp": BINDING,
+        "ops/pick_kernel.cu": kernel,
+    }
+    target = tmp_path / "out"
+    npuify.migrate(_write(tmp_path / "in", files), target, REPLACE)
+    assert ("\next = npuify_ext\n" in (target / "ops/pick.py").read_text()) == replaced
     assert npuify.migrate(target, None, REPLACE, mode="check").changed_files == ()
 
 

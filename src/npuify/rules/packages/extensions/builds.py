@@ -5,8 +5,12 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from typing import TYPE_CHECKING
 
 from npuify.rules.packages.extensions.build import Build
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _SETUP = frozenset(("CUDAExtension", "CppExtension", "NpuExtension", "Extension", "SyclExtension"))
 AT_RUN_TIME = frozenset(("load", "load_inline"))
@@ -37,11 +41,16 @@ def builds_in(relative: str, data: bytes) -> list[Build]:
     constants: dict[str, str] = {}
     makers = {name: name for name in _SETUP}
     calls: list[ast.Call] = []
+    targets: dict[ast.Call, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             calls.append(node)
         elif not isinstance(node, ast.Assign):
             continue
+        elif isinstance(node.value, ast.Call):
+            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+            if names:
+                targets[node.value] = names[0]
         elif isinstance(node.value, ast.Name) and node.value.id in _SETUP:
             makers.update({target.id: node.value.id for target in node.targets if isinstance(target, ast.Name)})
         elif isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
@@ -49,15 +58,19 @@ def builds_in(relative: str, data: bytes) -> list[Build]:
                 if isinstance(target, ast.Name):
                     constants.setdefault(target.id, node.value.value)
     torch = b"cpp_extension" in data
-    builds = [_build(relative, call, constants, makers, torch=torch) for call in calls]
+    builds = [_build(relative, call, constants, makers, targets.get(call, ""), torch=torch) for call in calls]
     found = [build for build in builds if build is not None]
+    helped = list(_through_helpers(relative, tree, calls, constants)) if torch else []
+    if helped:
+        # The call inside the helper names nothing itself.
+        found = [*(build for build in found if build.module or build.sources or build.code), *helped]
     if has_builders:
         found += builders_in(relative, tree)
     return sorted(found, key=lambda build: build.line)
 
 
 def _build(
-    relative: str, call: ast.Call, constants: dict[str, str], makers: dict[str, str], *, torch: bool
+    relative: str, call: ast.Call, constants: dict[str, str], makers: dict[str, str], target: str, *, torch: bool
 ) -> Build | None:
     function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     given = {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
@@ -72,7 +85,9 @@ def _build(
         kind = "CUDAExtension"
     else:
         return None
-    name = _text(given.get("name", call.args[0] if call.args else None), constants)
+    named = given.get("name", call.args[0] if call.args else None)
+    # Of a name with values in it only the variable is known that stands for the module.
+    name = target if isinstance(named, ast.JoinedStr) and kind in AT_RUN_TIME else _text(named, constants)
     module = _text(given.get("module"), constants)
     sources = [
         text
@@ -85,6 +100,50 @@ def _build(
     full = f"{module}.{name}" if module and name else name
     functions = _names(given.get("functions"), constants)
     return Build(full, tuple(sources), relative, call.lineno, kind, tuple(code), functions)
+
+
+def loading_helpers(tree: ast.AST) -> dict[str, tuple[int, int]]:
+    """Functions that hand a name and sources on to torch's ``load``: the places of both among what they take."""
+    found = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        taken = [one.arg for one in node.args.args]
+        for call in ast.walk(node):
+            if not isinstance(call, ast.Call) or called_function(call) != "load":
+                continue
+            given = {keyword.arg: keyword.value for keyword in call.keywords}
+            name, sources = given.get("name", call.args[0] if call.args else None), given.get("sources")
+            if isinstance(name, ast.Name) and isinstance(sources, ast.Name) and {name.id, sources.id} <= set(taken):
+                found[node.name] = (taken.index(name.id), taken.index(sources.id))
+    return found
+
+
+def _through_helpers(relative: str, tree: ast.AST, calls: list[ast.Call], constants: dict[str, str]) -> Iterator[Build]:
+    """What such functions build. The sources may be a variable, which has its last value before the call."""
+    helpers = loading_helpers(tree)
+    for call in calls:
+        places = helpers.get(called_function(call))
+        if places is None or max(places) >= len(call.args):
+            continue
+        name, sources = (call.args[place] for place in places)
+        if isinstance(sources, ast.Name):
+            values = [
+                node.value
+                for node in ast.walk(tree)
+                if isinstance(node, ast.Assign)
+                and node.lineno < call.lineno
+                and any(isinstance(target, ast.Name) and target.id == sources.id for target in node.targets)
+            ]
+            sources = max(values, key=lambda value: value.lineno, default=sources)
+        module, paths = _text(name, constants), _texts(sources, constants)
+        if module and paths:
+            yield Build(module, tuple(paths), relative, call.lineno, "load")
+
+
+def called_function(call: ast.Call) -> str:
+    """The last part of the name of what is called."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _names(node: ast.expr | None, constants: dict[str, str]) -> tuple[str, ...]:

@@ -62,7 +62,8 @@ class Fingerprints:
         for file in files:
             texts = self._of_file(file).functions.get(name)
             made = [self._filled(file, form_of(text)) for text in texts or ()]
-            if not made or None in made:
+            if not made or None in made or (digests and digests != set(made)):
+                # Where several files have such a function, it cannot be told which of them is meant.
                 self._found[key] = None
                 return None
             digests.update(one for one in made if one is not None)

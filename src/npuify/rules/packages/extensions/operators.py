@@ -185,6 +185,10 @@ class Operators:
             fact = equivalent_of(plain, *targets, *(kernels[:3] if not targets else ()))
         equivalent = fact.equivalent if fact else ""
         replacement, is_variant = self._replacement(relative, binding)
+        others = (one for one in places if one[1].module and not one[1].key)
+        if replacement and any(self._replacement(*one)[0] != replacement for one in others):
+            # Two extensions that a project builds under one name, as the case may be.
+            replacement = ""
         return NativeOperator(
             file=relative,
             line=binding.line,
@@ -198,7 +202,7 @@ class Operators:
             calls=calls[:_MOST_CALLS],
             equivalent=phrase("{name}: {note}", name=equivalent, note=fact.note) if fact and fact.note else equivalent,
             ways=(
-                *_of_replacement(name, replacement, is_variant=is_variant),
+                *(_of_replacement(name, replacement, is_variant=is_variant) if difficulty != "host" else ()),
                 *_ways(difficulty, equivalent, has_cpu=has_cpu, has_npu=has_npu, is_called=bool(calls) or not module),
             ),
             replacement=replacement,
