@@ -105,6 +105,8 @@ LOGS = [
 ("usage", log("usage: train.py [-h] [--lr LR]\ntrain.py: error: unrecognized arguments: --use-flash-attn", rank=0, others="sigterm", end=2, steps=False)),
 ("interrupted", log("^C"+FAILED + "KeyboardInterrupt", rank=0, others="none", prefixed=False)),
 ("interrupted", log("slurmstepd: error: *** STEP 77.0 ON node1 CANCELLED AT 2026-11-20T10:12:05 DUE TO TIME LIMIT ***\nsrun: Job step aborted: Waiting up to 32 seconds for job step to finish.", others="sigterm", prefixed=False)),
+("interrupted", log(FAILED + "KeyboardInterrupt", rank=0)),
+("interrupted", log("W1120 10:12:05.1 torch/distributed/elastic/agent/server/api.py:753] Received 2 death signal, shutting down workers\n" + FAILED + "KeyboardInterrupt", rank=0)),
 ("nccl-left", log(FAILED + IN_PACKAGE % "torch/distributed/distributed_c10d.py"+"RuntimeError: Distributed package doesn't have NCCL built in", rank=0, others="sigterm", end=1, steps=False)),
 ("impossible-size", log(FAILED + "RuntimeError: NPU out of memory. Tried to allocate 8589934592.00 GiB (NPU 3; 60.97 GiB total capacity; 10.00 GiB already allocated; 40.00 GiB free)", end=1)),
 ("overflow", log("\n".join(one.replace("lm loss: 2.", "lm loss: nan ").replace("grad norm: 0.8", "grad norm: nan") for one in STEPS * 3), others="none", prefixed=False)),

@@ -129,7 +129,22 @@ def test_the_capture_of_this_machine_is_judged_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["dev", "torch", "driver", "910B3", "local", "lib64", "numpy", "ascend910b", "python3"]
+    "name",
+    [
+        "dev",
+        "torch",
+        "driver",
+        "910B3",
+        "local",
+        "lib64",
+        "numpy",
+        "ascend910b",
+        "python3",
+        "aarch64",
+        "ascend-toolkit",
+        "HwHiAiUser",
+        "8.3.RC1",
+    ],
 )
 @pytest.mark.parametrize("whose", ["user", "host"])
 def test_names_that_are_words_of_the_machine_change_no_judgement(name: str, whose: str) -> None:

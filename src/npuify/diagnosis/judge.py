@@ -150,6 +150,8 @@ def _best(ranks: list[Rank], first_failed: str) -> tuple[Rank, tuple[str, str]] 
             return 0 if event.weight > 30 else 1
         if event.role == "hint" and event.weight >= _SAYS_MUCH:
             return 2
+        if event.role == "stop" and all(_came_first(item, other) for other in candidates if other is not item):
+            return 1
         return 1 + _role(event)
 
     best_tier = min(map(tier, candidates))
@@ -174,6 +176,15 @@ def _best(ranks: list[Rank], first_failed: str) -> tuple[Rank, tuple[str, str]] 
         else:
             chosen.sort(key=lambda item: (-item[0].events[item[1]].weight, item[2]))
     return chosen[0][0], chosen[0][1]
+
+
+def _came_first(stop: tuple[Rank, tuple[str, str], int], other: tuple[Rank, tuple[str, str], int]) -> bool:
+    """Whether somebody stopped the program before ``other`` waited in vain; else the waiting is why it was stopped."""
+    event, later = stop[0].events[stop[1]], other[0].events[other[1]]
+    if later.role != "consequence" or later.cause == "peer-ended":
+        return True
+    when, after = stop[0].order[stop[1]], other[0].order[other[1]]
+    return when <= after if when >= 0 and after >= 0 else _before(event.place, later.place)
 
 
 def _loudest(rank: Rank) -> tuple[str, str] | None:

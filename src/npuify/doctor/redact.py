@@ -31,15 +31,18 @@ _KNOWN_ACCOUNTS: Final = frozenset(
 
 _WORDS: Final = frozenset(
     """
-    ai ascend bin boot cann cards conda config cpu cuda data davinci dev device devices docker driver etc firmware hccl
-    home host info kernel latest lib lib64 linux local localhost lost nnae nnal node npu npu-smi ok opp opt proc python
-    python3 root run runtime sbin server share site-packages srv sys test tmp toolkit tools torch torch_npu torch-npu
-    triton user usr var version video
+    aarch64 ai amd64 arm64 ascend ascend-toolkit ascend_toolkit bin boot cann cann-nnal cards conda config cpu
+    cuda data davinci dev device devices docker driver etc firmware hccl hccn home host info kernel latest lib
+    lib64 linux local localhost lost nnae nnal node npu npu-smi ok opp opt proc python python3 root run runtime
+    sbin server share site-packages srv sys test tmp toolkit tools torch torch_npu torch-npu triton user usr var
+    version video x86_64
     """.split()
 )
 """Words that paths and answers are made of. Who is called like one is named in fields for names only: elsewhere it
 cannot be told whether the word means them, and then it does not tell of them either."""
-_LIKE_A_CHIP: Final = re.compile(r"(?i)\d+|\d{3,}[a-z]?\w*|ascend\w*|atlas\w*|davinci\w*|[\d.]+")
+_LIKE_A_PRODUCT: Final = re.compile(
+    r"(?i)\d+|\d{3,}[a-z]?\w*|ascend\w*|atlas\w*|davinci\w*|[\d.]+|\d+\.\d+\.\w+(?:\.\w+)*"
+)
 
 HIDDEN: Final = "removed"
 _NAMES_OF_HOSTS: Final = frozenset({"HOSTNAME", "MASTER_ADDR"})
@@ -124,4 +127,4 @@ class Redactor:
 
 def _tells(name: str) -> bool:
     """Whether a word, found anywhere, can only be the name."""
-    return name.lower() not in _WORDS and not _LIKE_A_CHIP.fullmatch(name)
+    return name.lower() not in _WORDS and name not in _KNOWN_ACCOUNTS and not _LIKE_A_PRODUCT.fullmatch(name)

@@ -6,7 +6,7 @@ import re
 from difflib import get_close_matches
 
 from npuify.knowledge.explain_packages import explain_package, package_names
-from npuify.knowledge.failures import explain_exception, explain_failure, explain_message
+from npuify.knowledge.failures import code_facts, explain_exception, explain_failure, explain_message
 from npuify.knowledge.frameworks.explain import explain_framework
 from npuify.knowledge.functions import functions, lack_of
 from npuify.knowledge.hand_written import environment, meanings
@@ -81,6 +81,7 @@ def similar_names(what: str) -> tuple[str, ...]:
     known = dict.fromkeys(environment())
     newest = next((info.torch_npu for info in releases() if info.has_table), None)
     known.update(dict.fromkeys(package_names()))
+    known.update(dict.fromkeys(code for fact in code_facts() for code in fact.code if "*" not in code))
     if newest is None:
         return tuple(get_close_matches(what, known, n=_OFFERED, cutoff=_ALIKE))
     content = load(newest).content
