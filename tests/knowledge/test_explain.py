@@ -31,7 +31,7 @@ def test_packages_and_messages(what: str, kind: str, said: str) -> None:
     ("what", "meant"),
     [
         ("torch.cuda.memory_sumary", "torch.cuda.memory_summary"),
-        ("EI006", "EI0006"),
+        ("EI00006", "EI0006"),
         ("NCCL_DEBG", "NCCL_DEBUG"),
         ("flash_atn", "flash_attn"),
         ("memory_sumary", "torch_npu.npu.memory_summary"),
