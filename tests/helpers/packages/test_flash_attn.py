@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("torch")
+
 from npuify.helpers.packages import activations, losses, norms, rotary
 from tests.helpers.replacements.common import close, differences, numbers, torch
 
