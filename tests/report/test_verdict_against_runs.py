@@ -92,6 +92,13 @@ CASES: dict[str, tuple[Level, dict[str, str]]] = {
         Level.RUNS,
         {"main.py": "import torch\nx = torch.ones(2).cuda()\n" + END, "other.py": "import pycuda.driver\n" + END},
     ),
+    "a number that is made on the CPU": (
+        Level.RUNS,
+        {
+            "main.py": "import torch\nx = torch.ones(2).cuda()\nx = torch.where(x > 0, x, torch.tensor(0.0))\n"
+            "x = x.clamp(min=torch.tensor(0.0)) ** torch.tensor(2.0)\nx[x > 0] = torch.tensor(1.0)\n" + END
+        },
+    ),
     # --- it stops, and nothing replaces what it needs ---
     "a package": (Level.BLOCKED, {"main.py": "import torch\nimport pycuda.driver as driver\ndriver.init()\n" + END}),
     "a package of a file that it imports": (
@@ -189,6 +196,13 @@ CASES: dict[str, tuple[Level, dict[str, str]]] = {
         {
             "main.py": OPTIONS + "class Net(torch.nn.Module):\n    def forward(self, x):\n"
             "        import pycuda.driver as driver\n        return driver.run(x)\n\n\nNet()(x)\n" + END
+        },
+    ),
+    "a number that is made on the CPU beside what a function gives": (
+        Level.REVIEW,
+        {
+            "main.py": "import torch\nx = torch.ones(2).cuda()\nfind = torch.isfinite\n"
+            "x = torch.where(find(x), x, torch.tensor(0.0))\n" + END
         },
     ),
     "a capability that chooses": (

@@ -58,6 +58,9 @@ CHOICES = [
     "def g(x, dtype={w}):\n    return torch.autocast('cuda', {w})",
 ]
 OTHERS = [
+    "z = torch.where(x > 0, x, torch.tensor(0.0))",
+    "z = torch.where(x > 0, x, torch.tensor( -1e9, dtype=x.dtype))",
+    "z = x.clamp(min=torch.tensor(float('-inf')), max=torch.tensor(math.inf))",
     "f = torch.compile(f, backend='cudagraphs')",
     "f = (torch.compile)(f)",
     "f = torch.compile \\\n    (f)",

@@ -77,6 +77,7 @@ MODULES = (
     "rules.operators.operator_limits",
     "rules.precision.chips",
     "rules.operators.chips",
+    "rules.operators.cpu_numbers",
     "rules.attention.chips",
     "rules.attention.nested_tensors",
     "rules.distributed.collectives",
