@@ -190,6 +190,9 @@ def test_chamfer(dimensions: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for made, place, wanted in ((dist1, idx1, written_out(a, b)), (dist2, idx2, written_out(b, a))):
         close(made, wanted[0])
         assert torch.equal(place.long(), wanted[1])
+    again = chamfer.forward_returned(a, b)
+    for one, other in zip(again, (dist1, dist2, idx1, idx2), strict=True):
+        assert torch.equal(one, other)
     weight1, weight2 = numbers(2, 7, seed=2), numbers(2, 5, seed=3)
     grad_a, grad_b = torch.zeros_like(a), torch.zeros_like(b)
     chamfer.backward(a, b, grad_a, grad_b, weight1, weight2, idx1, idx2)
@@ -204,3 +207,6 @@ def test_chamfer(dimensions: int, monkeypatch: pytest.MonkeyPatch) -> None:
     weight = torch.cat([weight1, weight2], 1)
     close(grad_a, differences(both, [a, b], 0, weight), 1e-5)
     close(grad_b, differences(both, [a, b], 1, weight), 1e-5)
+    of_a, of_b = chamfer.backward_returned(a, b, idx1, idx2, weight1, weight2)
+    close(of_a, grad_a)
+    close(of_b, grad_b)

@@ -176,6 +176,13 @@ def test_a_variant_is_not(changes: tuple[tuple[str, str], ...]) -> None:
     assert _digest(_with(KERNEL, *changes)) != _digest()
 
 
+def test_line_ends_count_for_nothing() -> None:
+    """A macro over several lines ended with the first of them, where lines end as on Windows."""
+    kernel = _with(KERNEL, ("#define CORNER(v) ((v) - 0.5f)", "#define CORNER(v) \\\n  ((v) - 0.5f)"))
+    assert _digest(kernel) == _digest()
+    assert _digest(kernel.replace("\n", "\r\n"), BINDING.replace("\n", "\r\n")) == _digest()
+
+
 @pytest.mark.parametrize(
     "change",
     [

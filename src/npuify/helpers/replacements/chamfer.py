@@ -39,3 +39,21 @@ def backward(xyz1, xyz2, gradxyz1, gradxyz2, graddist1, graddist2, idx1, idx2):
         grad_a += moved
         grad_b.scatter_add_(1, place, -moved)
     return 1
+
+
+# --- the same, with results that are returned ---
+
+
+def forward_returned(xyz1, xyz2):
+    """The distances and places of the first set's points, and of the second's: dist1, dist2, idx1, idx2."""
+    dist1, dist2 = xyz1.new_zeros(xyz1.shape[:2]), xyz1.new_zeros(xyz2.shape[:2])
+    idx1, idx2 = (torch.zeros(one.shape, dtype=torch.int32, device=one.device) for one in (dist1, dist2))
+    forward(xyz1, xyz2, dist1, dist2, idx1, idx2)
+    return [dist1, dist2, idx1, idx2]
+
+
+def backward_returned(xyz1, xyz2, idx1, idx2, grad_dist1, grad_dist2):
+    """The gradients of both sets."""
+    made = [torch.zeros_like(xyz1), torch.zeros_like(xyz2)]
+    backward(xyz1, xyz2, *made, grad_dist1, grad_dist2, idx1, idx2)
+    return made

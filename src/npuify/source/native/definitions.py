@@ -62,6 +62,7 @@ def definitions_in(data: bytes) -> Definitions:
     Args:
         data: its text, in any encoding that has ASCII in it.
     """
+    data = data.replace(b"\r\n", b"\n")
     functions: dict[str, list[str]] = {}
     for name, text in defined_functions(data):
         functions.setdefault(name, []).append(text)
