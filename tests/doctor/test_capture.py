@@ -162,3 +162,8 @@ def test_names_that_are_words_of_the_machine_change_no_judgement(name: str, whos
     assert f"/home/{name}" not in text
     if whose == "host":
         assert again.host.name == "host" and again.host.addresses_of_name == ("10.0.0.11",)
+
+
+def test_nothing_is_said_to_be_well_of_which_nothing_is_known() -> None:
+    checks = judge(gather(Capture().machine()))[1]
+    assert [one.name for one in checks if one.status.value == "ok"] == []

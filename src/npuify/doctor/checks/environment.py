@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 VISIBLE = "ASCEND_RT_VISIBLE_DEVICES"
 
 
-@check("environment.visible-devices", "The card selection is valid", after=("cards.seen",), live=True)
+@check(
+    "environment.visible-devices",
+    "The card selection is valid",
+    after=("cards.seen",),
+    needs=lambda facts: bool(facts.environment),
+    live=True,
+)
 def visible_devices(facts: Facts) -> Iterator[Result]:
     """``ASCEND_RT_VISIBLE_DEVICES`` is a list of card numbers that are there, each once."""
     value = facts.environment.get(VISIBLE)

@@ -276,7 +276,7 @@ _BOUNDS: Final = {
 }
 
 
-@check("hccl.variables", "HCCL variables are in range", live=True)
+@check("hccl.variables", "HCCL variables are in range", needs=lambda facts: bool(facts.environment), live=True)
 def variables(facts: Facts) -> Iterator[Result]:
     """A value out of range ends the program with EI0001."""
     for name, (lowest, highest) in _BOUNDS.items():
