@@ -21,6 +21,7 @@ PADDING: Final = "npuify_padding"
 PACKAGES: Final = {
     "npuify_activations": "activations",
     "npuify_bitsandbytes": "bitsandbytes",
+    "npuify_ctc": "ctc",
     "npuify_losses": "losses",
     "npuify_norms": "norms",
     "npuify_rotary": "rotary",
