@@ -222,3 +222,28 @@ def test_a_framework_is_not_told_how_to_use_itself(package: str, text: str, tmp_
     (tmp_path / package).mkdir()
     (tmp_path / package / "__init__.py").write_text("")
     assert not {"NPU320", "NPU321", "NPU322", "NPU323", "NPU324"}.intersection(codes(text, root=tmp_path))
+
+
+LOADED = """import argparse
+from transformers import AutoModelForCausalLM
+p = argparse.ArgumentParser()
+p.add_argument("--load_in_8bit", action="store_true")
+p.add_argument("--four", type=bool, default=True)
+a = p.parse_args()
+m = AutoModelForCausalLM.from_pretrained("x", load_in_8bit=a.load_in_8bit)
+n = AutoModelForCausalLM.from_pretrained("x", load_in_4bit=a.four)
+o = AutoModelForCausalLM.from_pretrained("x", load_in_4bit=unknown())
+def load(eight=False):
+    return AutoModelForCausalLM.from_pretrained("x", load_in_8bit=eight)
+"""
+
+
+def test_an_argument_that_an_option_gives_is_told_with_the_option(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(LOADED)
+    told = [one for one in findings(LOADED, root=tmp_path) if one.code == "NPU324"]
+    assert [(one.start.line, one.severity.value, one.only_with) for one in told] == [
+        (7, "warning", "--load_in_8bit"),
+        (8, "error", ""),
+        (9, "warning", ""),
+        (11, "info", ""),
+    ]

@@ -24,6 +24,11 @@ FIRES = {
         # A model that is moved to the device, before or after.
         "import torch\ndef f(device):\n    net = torch.nn.Linear(2, 2)\n    net.double()\n    net.to(device)\n",
         "import torch\nnet = torch.nn.Linear(2, 2).cuda()\nnet = net.double()\n",
+        "import torch\nnet = torch.nn.Linear(2, 2).to('cuda').double()\n",
+        "import torch\nnet = torch.nn.Linear(2, 2).double()\nnet.to('cuda')\n",
+        "import torch\nnet = torch.nn.Linear(2, 2).to(torch.float64)\nnet.cuda()\n",
+        "import torch\nclass A:\n    def f(self):\n        self.net = torch.nn.Linear(2, 2).double()\n        self.net.to(self.device)\n",
+        "import torch\nx = print(torch.ones(2).to('cuda').double())\n",
         # Python's own float is float64 for torch, whatever a device is called.
         "import torch\nclass A:\n    def f(self):\n        return torch.tensor(0.5, dtype=float, device=self.dvc)\n",
         "import torch\ndef f(gpu):\n    return torch.zeros(3, device=gpu, dtype=float)\n",
@@ -158,6 +163,8 @@ SILENT = {
         "import torch\ndef f(device):\n    return torch.zeros(3, dtype=float32, device=device)\n",
         "import torch\nnet = torch.nn.Linear(2, 2)\nnet.double()\nother = torch.nn.Linear(2, 2).cuda()\n",
         "import torch\nnet = torch.nn.Linear(2, 2)\nnet.double()\nnet.to('cpu')\n",
+        "import torch\nnet = torch.nn.Linear(2, 2).double()\nnet.to('cpu')\n",
+        "import torch\nnet = torch.nn.Linear(2, 2).to('cpu').double()\n",
     ],
     "NPU411": ["import cmath\nz = cmath.polar(1j)\n", "import torch\ndef polar(x):\n    return x\ny = polar(1)\n"],
     "NPU412": [

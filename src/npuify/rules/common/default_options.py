@@ -77,6 +77,11 @@ def holds_by_default(test: ast.expr, file: PythonFile) -> bool:
     return known is not None and bool(known.switch) and bool(known.value)
 
 
+def by_default(node: ast.expr, file: PythonFile) -> Known | None:
+    """What an expression is where the program is started without options, and which decides it; None: not known."""
+    return _evaluate(node, file, _DEPTH)
+
+
 def _conditions(node: ast.AST, up: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     """What must hold, or must not, for ``node`` to run within ``up``."""
     if isinstance(up, (ast.If, ast.While)):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.knowledge import arguments
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.default_options import by_default
 from npuify.rules.common.import_guards import is_asked_for
 from npuify.rules.registry import rule
 
@@ -73,21 +74,49 @@ def framework_argument(node: ast.keyword | ast.Call, file: PythonFile) -> Iterat
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         rows = [row for row in _by_name().get(name, ()) if row.method]
     else:
-        rows = [row for row in _by_name().get(node.arg or "", ()) if row.keyword and _means(node.value, row)]
+        rows = [row for row in _by_name().get(node.arg or "", ()) if row.keyword]
     for row in rows:
         if not file.contains(row.package.encode()) or row.package in file.project.packages:
             continue
-        yield _report(node, row, file)
+        if isinstance(node, ast.Call) or _means(node.value, row):
+            yield _report(node, row, file)
+        elif not isinstance(node.value, ast.Constant):
+            yield from _asked_for(node, row, file)
 
 
 def _means(value: ast.expr, row: ArgumentFact) -> bool:
     """Whether a literal is one that the row is about."""
-    if not isinstance(value, ast.Constant):
-        return False
+    return isinstance(value, ast.Constant) and _is_meant(value.value, row)
+
+
+def _is_meant(value: object, row: ArgumentFact) -> bool:
     if not row.values:
-        return bool(value.value)
-    return isinstance(value.value, str) and any(
-        value.value == word or (word.endswith("*") and value.value.startswith(word[:-1])) for word in row.values
+        return bool(value)
+    return isinstance(value, str) and any(
+        value == word or (word.endswith("*") and value.startswith(word[:-1])) for word in row.values
+    )
+
+
+def _asked_for(node: ast.keyword, row: ArgumentFact, file: PythonFile) -> Iterator[Diagnostic]:
+    """What a program may ask for: told with the option, where its default is something else."""
+    if row.severity is not Severity.ERROR or row.values:
+        return
+    known = by_default(node.value, file)
+    said = _report(node, row, file)
+    if known is None:
+        is_off = _is_off_unless_given(node.value, file)
+        yield said._replace(severity=Severity.INFO if is_off else Severity.WARNING)
+    elif _is_meant(known.value, row):
+        yield said
+    elif known.switch:
+        yield said._replace(severity=Severity.WARNING, only_with=known.switch)
+
+
+def _is_off_unless_given(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a name is a parameter that is false where a function is called without it."""
+    found = file.model.scope(node).lookup(node.id) if isinstance(node, ast.Name) else None
+    return found is not None and all(
+        one.kind == "parameter" and isinstance(one.value, ast.Constant) and not one.value.value for one in found[1]
     )
 
 

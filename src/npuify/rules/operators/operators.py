@@ -25,8 +25,10 @@ _CHOSEN = re.compile(rb"\s+if\b")
 _MOVED = re.compile(rb"[\s)\\]*(?:#.*\s*)*\.\s*(?:to|cuda|npu)\b")
 _CONVERTED = re.compile(rb"\.to\(\s*\Z")
 _MADE = re.compile(rb"\w\((?![^()]*(?:device|cuda|npu))[^()#]*\bdtype\s*=\s*\Z")
-_THERE = re.compile(rb"\.(?:cuda|npu)\([^()]*\)\s*\Z")
-_WHOLE = re.compile(rb"[ \t]*(?:[\w.]+[ \t]*=[ \t]*)?[\w.]*[\w)]\.double\(\)[ \t\r]*")
+_THERE = re.compile(rb"\.(?:cuda|npu|to)\([^()]*\)\s*\Z")
+_WHOLE = re.compile(
+    rb"[ \t]*(?:[\w.]+[ \t]*=[ \t]*)?[^#\n=]*[\w)]\.(?:double\(\)|to\(torch\.(?:float64|double)\))[ \t\r]*"
+)
 """A line that does nothing else to what has a name."""
 _CLOSED = re.compile(rb"\s*\)")
 
@@ -36,10 +38,10 @@ def _no_double_on_device(lower: bytes, start: int, end: int) -> bool:
     near = max(start - 200, 0)
     if lower.startswith(b"dtype", start):  # dtype=float, Python's own, which torch takes for float64
         return lower[end - 1 : end] == b")" and _MADE.search(lower, near, start + len(b"dtype=")) is not None
+    line = lower.rfind(b"\n", 0, start) + 1
+    if _WHOLE.fullmatch(lower, line, lower.find(b"\n", end) if b"\n" in lower[end : end + 400] else len(lower)):
+        return False  # of a model, perhaps
     if lower[start : start + 1] == b".":  # .double()
-        line = lower.rfind(b"\n", 0, start) + 1
-        if _WHOLE.fullmatch(lower, line, lower.find(b"\n", end) if b"\n" in lower[end : end + 400] else len(lower)):
-            return False  # of a model, perhaps
         return _MOVED.match(lower, end) is None and _THERE.search(lower, near, start) is None
     if compared(lower, start + len(b"torch."), end):
         return True
@@ -87,17 +89,31 @@ def float64_on_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         node,
         phrase("{what}; few NPU kernels take float64", what=what),
         subject="torch.float64",
-        advice="use float32 on the NPU, or compute this part on the CPU and move the result",
+        advice="use float32 on the NPU: HCCL does not reduce float64 either, so that DistributedDataParallel stops"
+        if file.contains(b"DistributedDataParallel")
+        else "use float32 on the NPU, or compute this part on the CPU and move the result",
     )
 
 
 def _is_model_on_device(node: ast.Call, file: PythonFile) -> bool:
     """Whether a model that the file moves to the device, before or after, is converted as a whole."""
     function = node.func
-    if not isinstance(function, ast.Attribute) or function.attr != "double" or node.args:
+    if not isinstance(function, ast.Attribute):
+        return False
+    to_double = function.attr == "double" and not node.args
+    if not to_double and not (function.attr == "to" and len(node.args) == 1 and _is_double(node.args[0], file)):
         return False
     model = function.value
-    if not isinstance(model, (ast.Name, ast.Attribute)) or not file.values(model).only(*MODELS):
+    if not file.values(model).only(*MODELS):
+        return False
+    if isinstance(model, ast.Call):
+        if _moves(model, file):
+            return True
+        statement = file.parent(node)
+        if not isinstance(statement, ast.Assign):
+            return False
+        model = statement.targets[0]
+    if not isinstance(model, (ast.Name, ast.Attribute)):
         return False
     moved = re.compile(rb"(?<![\w.])" + re.escape(file.code(model).encode()) + _ON_DEVICE)
     bound = file.assigned(model) if isinstance(model, ast.Name) else []
@@ -114,12 +130,21 @@ def _double_on_the_device(node: ast.Call, file: PythonFile) -> bool:
     function = node.func
     if not isinstance(function, ast.Attribute) or not isinstance(function.value, ast.Call):
         return False
-    moved = function.value.func
-    if not isinstance(moved, ast.Attribute) or moved.attr not in ("cuda", "npu"):
+    if not _moves(function.value, file):
         return False
     if function.attr == "to":
         return len(node.args) == 1 and _is_double(node.args[0], file)
     return function.attr == "double" and not node.args
+
+
+def _moves(call: ast.Call, file: PythonFile) -> bool:
+    """Whether a call takes what it is called on to the device, and does nothing else."""
+    function = call.func
+    if not isinstance(function, ast.Attribute):
+        return False
+    if function.attr in ("cuda", "npu"):
+        return True
+    return function.attr == "to" and len(call.args) == 1 and not call.keywords and _names_device(call.args[0], file)
 
 
 def _double_with_device(node: ast.Call, name: str, file: PythonFile) -> bool:
