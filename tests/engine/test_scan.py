@@ -461,3 +461,9 @@ def test_a_scan_leaves_nothing_to_the_garbage_collector(tmp_path: Path) -> None:
         assert kept() == before
     finally:
         gc.enable()
+
+
+def test_a_file_that_imports_a_part_of_a_package_alone_is_looked_at(tmp_path: Path) -> None:
+    """Nothing else in the file is a reason to parse it, and ``nvidia`` by itself is no package."""
+    result = scanned(tmp_path, {"pipeline.py": "from nvidia.dali import fn\nimport nvidia.dali.types as types\n"})
+    assert [one.code for one in result.findings] == ["NPU620"]

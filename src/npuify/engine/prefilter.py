@@ -62,6 +62,7 @@ class Prefilter:
         self._opt_ins = selection.opt_ins
         self._rules = rules or RuleSet(rules_to_run(selection), style, place_on_npu=place_on_npu, soc=soc)
         self._packages = import_names()
+        self._parts = tuple(name.lower().encode() for name in self._packages if "." in name)
 
     def __reduce__(self) -> tuple[type[Prefilter], tuple[Selection, str, bool, str]]:
         return Prefilter, self._arguments
@@ -84,7 +85,9 @@ class Prefilter:
         if file.kind in ("python", "notebook"):
             shows = trace(lower, rules.imports, notebook=file.kind == "notebook")
         python = is_python and (
-            rules.may_concern(lower) or any(name.partition(".")[0] in self._packages for name, _ in shows.imports)
+            rules.may_concern(lower)
+            or any(name.partition(".")[0] in self._packages for name, _ in shows.imports)
+            or any(part in lower for part in self._parts)
         )
         concerns = (
             python

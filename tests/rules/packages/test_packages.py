@@ -72,6 +72,26 @@ def _told(text: str, root: Path | None = None, name: str = "program.py") -> list
             ),
             [("pynvml", "info")],
         ),
+        # It can be installed, and raises where it is started.
+        (
+            (
+                "import pynvml as nv\ndef there():\n    try:\n        nv.nvmlInit()\n        return True\n"
+                "    except nv.NVMLError:\n        return False\nplace = 'cuda' if there() else 'cpu'\n"
+            ),
+            [("pynvml", "warning")],
+        ),
+        (
+            (
+                "from pynvml import nvmlInit as init\ntry:\n    init()\n    PLACE = 'cuda'\n"
+                "except Exception:\n    PLACE = 'cpu'\n"
+            ),
+            [("pynvml.nvmlInit", "warning")],
+        ),
+        (
+            "import pynvml\ntry:\n    pynvml.nvmlInit()\nexcept pynvml.NVMLError:\n    raise\n",
+            [("pynvml", "error")],
+        ),
+        ("from nvidia.dali import fn\nimport nvidia.dali.types as types\n", [("nvidia.dali.fn", "error")]),
         ("try:\n    import pynvml\nfinally:\n    print()\n", [("pynvml", "error")]),
         ("if is_xformers_available():\n    import xformers\n", [("xformers", "info")]),
         (

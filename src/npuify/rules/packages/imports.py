@@ -13,7 +13,7 @@ from npuify.rules.common.package_members import is_replaced, what_works
 from npuify.rules.common.package_rows import _member, package_of
 from npuify.rules.common.settled import is_settled
 from npuify.rules.common.surely_run import surely_runs
-from npuify.rules.packages.nvml import chooses_platform, only_started
+from npuify.rules.packages.nvml import chooses_platform, guarded_starts, only_started
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -43,13 +43,16 @@ def _words() -> tuple[str, ...]:
 
 
 def import_names() -> frozenset[str]:
-    """The packages that fail on an NPU machine, for whose import alone a file is worth looking at."""
+    """The packages that fail on an NPU machine, for whose import alone a file is worth looking at.
+
+    Of a part of a package (``nvidia.dali``) the whole name.
+    """
     rows = packages().items()
     fails = ("none", "replacement")
     return frozenset(
         name
         for name, row in rows
-        if row.status in fails and row.severity is Severity.ERROR and "." not in name and "*" not in name
+        if row.status in fails and row.severity is Severity.ERROR and name not in row.names and "*" not in name
     )
 
 
@@ -135,12 +138,17 @@ def _report(node: ast.stmt | ast.expr, name: str, row: PackageFact, file: Python
     severity, message = row.severity, row.message
     if row.status == "native" or row.severity is Severity.INFO:
         severity = Severity.INFO
-    elif top in _NVML and has_fallback(node, file) and chooses_platform(node, file):
+    elif top in _NVML and (
+        (has_fallback(node, file) and chooses_platform(node, file))
+        or any(chooses_platform(start, file) for start in guarded_starts(file))
+    ):
         severity = Severity.WARNING
         message = phrase("{message} Where it fails, this code chooses as on a machine without a GPU.", message=message)
     elif has_fallback(node, file) or asks_whether_there(node, file):
         severity, message = Severity.INFO, phrase("{message} The code works without it.", message=message)
-    elif (may_not_run(node, file) and not surely_runs(node, file)) or (top == "pynvml" and only_started(file)):
+    elif (may_not_run(node, file) and not surely_runs(node, file)) or (
+        top == "pynvml" and (only_started(file) or guarded_starts(file))
+    ):
         severity = Severity.WARNING
     advice = (
         row.advice

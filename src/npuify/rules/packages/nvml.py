@@ -98,11 +98,36 @@ def chooses_platform(node: ast.AST, file: PythonFile) -> bool:
             names.add(up.name)
         if isinstance(up, ast.Try) and current in up.body:
             for one in (part for handler in up.handlers for part in handler.body):
+                if isinstance(one, (ast.Assign, ast.Return)) and _is_cpu(one.value):
+                    return True
                 if isinstance(one, ast.Assign) and _is_falsy(one.value):
                     names |= {target.id for target in one.targets if isinstance(target, ast.Name)}
                 returns = returns or (isinstance(one, ast.Return) and _is_falsy(one.value))
         current = up
     return any(_picks(node, file) for name in names for node in file.model.references(name))
+
+
+def guarded_starts(file: PythonFile) -> list[ast.Call]:
+    """Where a file starts NVML, if it goes on each time where that fails; none where it does not."""
+    starts = [
+        node
+        for node in file.nodes_on_lines_with("nvmlInit", "init", "nvmlInitWithFlags")
+        if isinstance(node, ast.Call) and (file.qualname(node.func) or "").startswith(_START)
+    ]
+    return starts if starts and all(_is_guarded(node, file) for node in starts) else []
+
+
+def _is_guarded(node: ast.AST, file: PythonFile) -> bool:
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, ast.Try) and current in up.body and up.handlers:
+            return not any(isinstance(handler.body[-1], ast.Raise) for handler in up.handlers)
+        current = up
+    return False
+
+
+def _is_cpu(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value == "cpu"
 
 
 def _is_falsy(node: ast.expr | None) -> bool:
