@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import sys
 from pathlib import Path
@@ -155,3 +156,55 @@ def test_errors(
         run_in_language(program(line.split()[0]))
     assert done.value.code
     assert not list(english_lines(capsys.readouterr().err))
+
+
+OTHER_KINDS = {
+    "requirements.txt": "torch==2.1.0\ntorchaudio\nflash-attn\ntensorflow-gpu==2.4\nbitsandbytes\nvllm==0.11.0\npycuda\nmmcv-full\n",
+    "environment.yml": "dependencies:\n  - pytorch=2.1\n  - pytorch-cuda=11.8\n  - pip:\n    - apex\n",
+    "Dockerfile": "FROM nvidia/cuda:12.1.0-devel-ubuntu22.04\nENV CUDA_HOME=/usr/local/cuda TORCH_CUDA_ARCH_LIST=8.0\n"
+    "RUN wget https://developer.download.nvidia.com/x.run && pip install flash-attn torch==2.1.0\n",
+    "run.sh": "export NCCL_DEBUG=INFO CUDA_VISIBLE_DEVICES=0,GPU-1 CUDA_LAUNCH_BLOCKING=1\nnvidia-smi -L\n"
+    "srun --gres=gpu:8 python train.py --device cuda\ndocker run --gpus all image python train.py\nnsys profile python train.py\n"
+    "pip install $PACKAGES torch==2.1.0 $MORE\n",
+    "compose.yaml": "services:\n  train:\n    image: nvcr.io/nvidia/tritonserver:24.01-py3\n    runtime: nvidia\n    deploy:\n      resources:\n"
+    "        reservations:\n          devices:\n            - driver: nvidia\n              count: 1\n              capabilities: [gpu]\n",
+    "job.yaml": "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n    - name: a\n      image: pytorch/pytorch\n      resources:\n"
+    "        limits:\n          nvidia.com/gpu: 1\n",
+    "CMakeLists.txt": "find_package(CUDA REQUIRED)\n",
+    "ds_config.json": '{"train_batch_size": 8, "optimizer": {"type": "OneBitAdam"}, "fp16": {"enabled": true}, "zero_optimization": {"stage": 3}}',
+    "broken.py": "import torch\ndef f(:\ntorch.cuda.synchronize()\n",
+    "ops/setup.py": "from setuptools import setup\nfrom torch.utils.cpp_extension import CUDAExtension\n"
+    "setup(name='ops', ext_modules=[CUDAExtension('ops', ['ops.cu'])])\n",
+    "ops/ops.cu": "#include <torch/extension.h>\n__global__ void k(float* x) { x[threadIdx.x] += 1; }\n"
+    "torch::Tensor twice(torch::Tensor x) { k<<<1, 32>>>(x.data_ptr<float>()); return x; }\n"
+    'PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("twice", &twice); }\n',
+    "train.py": "import ops\nimport tensorflow as tf\nimport torch\nfrom apex import amp\nprint(tf.config.list_physical_devices('GPU'), tf.GPUOptions())\n"
+    "x = torch.ones(2).cuda()\nprint(ops.twice(x), amp)\n",
+}
+
+
+def test_files_of_all_kinds(tmp_path: Path) -> None:
+    for name, text in OTHER_KINDS.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    result = npuify.scan([tmp_path], Options(cache=False, jobs=1, language="zh"))
+    found = {one.file for one in result.findings}
+    assert found >= OTHER_KINDS.keys() - {"ds_config.json"}
+    with speaking("zh"):
+        whole = json.loads(render_scan(result, "json"))
+    assert not "\n".join(sorted(set(_english_texts(whole))))
+
+
+def _english_texts(value: object, key: str = "") -> Iterator[str]:
+    """Texts of JSON in English; code, sources, names and places are none."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from _english_texts(item, name)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _english_texts(item, key)
+    elif isinstance(value, str) and key not in ("before", "after", "source", "code", "subject", "diff"):
+        if english_in(value) or (
+            value.count(" ") > 2 and value.isascii() and key in ("message", "advice", "why", "what")
+        ):
+            yield f"{key}: {value}"

@@ -19,7 +19,9 @@ _WORD = re.compile(r"[A-Za-z][a-z]+")
 _CODE = re.compile(
     r"^\s*(import|from|with|if|for|return|def|class|try|export|SELECT) (?!(?:[a-z]\S* ){7})|[{}<>]| == | = "
     r"|\w\(\w*\)?$|\\n|^#|^[^ ]+$"
-    r"|\(\?|\\[bswd.(]|--\w"
+    r"|\(\?|\\[bswd.(]"
+    r"|^\s*--?\w[\w-]*(?: [^ ]+){0,5}$"
+    r"|^\s*(?:npuify|python|docker|torchrun|firewall-cmd|\S+\.py) (?:\S+ )*--\w.*(?<!\.)$"
 )
 """What tells that a string is code, a pattern or a command line."""
 _READ_BY_PEOPLE = {"message", "advice", "help", "why", "title"}
@@ -66,7 +68,7 @@ def texts_of(source: str, *, all_strings: bool) -> tuple[list[Text], list[Glued]
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = _called(node)
-            if name in ("phrase", "mark", "plural", "counted", "_count"):
+            if name in ("phrase", "mark", "plural", "in_plural", "counted", "_count"):
                 found += _of_call(name, node)
                 seen.update(node.args)
             elif name == "Reason" and len(node.args) == 4:
@@ -93,7 +95,7 @@ def texts_of(source: str, *, all_strings: bool) -> tuple[list[Text], list[Glued]
             continue
         if isinstance(node, ast.JoinedStr):
             shown = "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
-            if is_prose(shown):
+            if is_prose(shown) and not re.search(r"--\w|^bash ", shown):  # command lines are put together
                 glued.append(Glued(node.lineno, shown))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and is_prose(node.value):
             if node.value not in known:
@@ -113,7 +115,7 @@ def _of_call(name: str, node: ast.Call) -> Iterator[Text]:
     if name in ("counted", "_count"):
         many = words[1] if len(words) > 1 else f"{words[0]}s"
         yield Text(f"{{count}} {words[0]}", f"{{count}} {many}", node.lineno)
-    elif name == "plural":
+    elif name in ("plural", "in_plural"):
         yield Text(words[0], words[1], node.lineno)
     elif re.search("[A-Za-z]{2}", words[0]):
         yield Text(words[0], "", node.lineno)

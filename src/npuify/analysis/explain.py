@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.flow.uses import uses_of
 from npuify.analysis.values import STRINGS, UNKNOWN, Kind, describe
-from npuify.language import phrase
+from npuify.language import ENGLISH, mark, phrase, spoken, told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 12
 _MOST_VALUES = 8
+_SHORT_STEPS: Final = (mark("written here"), mark("made here"), mark("called here"), mark("caught here"))
+"""What steps say in two words, which nothing else tells from names."""
 
 
 class Known(NamedTuple):
@@ -78,10 +80,10 @@ def render(rows: Iterable[Row]) -> str:
     lines = []
     for row in rows:
         lines.append(f"{row.place}: {row.code}")
-        for title, known in (("is", row.values), ("goes to", row.uses)):
-            for one in known:
-                lines.append(f"  {title} {one.value}")
-                lines += [f"      {step}" for step in one.steps]
+        for one in row.values:
+            lines += ["  " + phrase("is {value}", value=one.value), *(f"      {step}" for step in one.steps)]
+        for one in row.uses:
+            lines += ["  " + phrase("goes to {value}", value=one.value), *(f"      {step}" for step in one.steps)]
     return "\n".join(lines) + "\n"
 
 
@@ -89,25 +91,35 @@ def _row(node: ast.expr, file: FileModel, model: ProgramModel) -> Row:
     values = model.values(node, file)
     found = [Known(describe(value), list(map(_said, values.why(value)))) for value in values]
     if not found:
-        found = [Known(describe(UNKNOWN), ["it leads back to itself"])]
+        found = [Known(describe(UNKNOWN), [phrase("it leads back to itself")])]
     uses: list[Known] = []
     if isinstance(node, (ast.Constant, ast.JoinedStr)) and values.kinds <= STRINGS:
         whole = uses_of(node, file, model)
         uses = [_used(one) for one in whole.destinations]
         if not whole.destinations:
-            uses = [Known(Kind.UNKNOWN.value, [])]
+            uses = [Known(phrase(Kind.UNKNOWN.value), [])]
     place = file.place(node)
     column = len(file.source.segment(file.source.start(node) - place.column, file.source.start(node))) + 1
     return Row(f"{place.file}:{place.line}:{column}", file.code(node), found[:_MOST_VALUES], uses[:_MOST_VALUES])
 
 
 def _used(one: Destination) -> Known:
-    doubt = "" if one.sure else ", by its name"
-    return Known(f"{one.use.value}: {one.what}{doubt}", [*map(_said, one.steps[1:]), f"{one.place}: {one.what}"])
+    use, what = phrase(one.use.value), told(one.what)
+    said = (
+        phrase("{use}: {what}", use=use, what=what)
+        if one.sure
+        else phrase("{use}: {what}, by its name", use=use, what=what)
+    )
+    return Known(said, [*map(_said, one.steps[1:]), f"{one.place}: {what}"])
 
 
 def _said(step: Step) -> str:
-    return f"{step.place}: {step.text}"
+    text = step.text
+    if spoken() != ENGLISH and " is " in text:
+        # Bindings say this all the time, far too often to look it up there.
+        name, _, what = text.partition(" is ")
+        text = phrase("{name} is {what}", name=name, what=what)
+    return f"{step.place}: {told(text)}"
 
 
 def _begins_on(node: ast.expr, line: int) -> bool:

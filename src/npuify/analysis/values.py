@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.language import phrase
+from npuify.language import mark, phrase, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -22,24 +22,24 @@ class Kind(Enum):
     """A placeholder; it says nothing of what a name holds later."""
     NUMBER = "number"
     STRING = "string"
-    DEVICE_STRING = "device string"
-    BACKEND_STRING = "backend string"
+    DEVICE_STRING = mark("device string")
+    BACKEND_STRING = mark("backend string")
     CONTAINER = "container"
     """A list, tuple, set, dict, or what a comprehension or generator yields."""
 
-    TORCH_MODULE = "module of torch"
+    TORCH_MODULE = mark("module of torch")
     """A module object: ``torch``, ``torch.cuda``."""
-    TORCH_NAME = "name of torch"
+    TORCH_NAME = mark("name of torch")
     """A function, class or constant of torch, not called: ``torch.cuda.Event``."""
     TENSOR = "tensor"
     MODEL = "nn.Module"
     LOSS = "loss"
     OPTIMIZER = "optimizer"
     SCHEDULER = "scheduler"
-    SCALER = "gradient scaler"
+    SCALER = mark("gradient scaler")
     LOADER = "DataLoader"
     DATASET = "dataset"
-    ITERABLE_DATASET = "iterable dataset"
+    ITERABLE_DATASET = mark("iterable dataset")
     SAMPLER = "sampler"
     BATCH = "batch"
     """What a loader yields, or a part of it: mostly a tensor, or a structure of tensors."""
@@ -48,7 +48,7 @@ class Kind(Enum):
     STREAM = "stream"
     EVENT = "event"
     DEVICE = "device"
-    TORCH_OBJECT = "object of torch"
+    TORCH_OBJECT = mark("object of torch")
 
     MODULE = "module"
     """A module of the project."""
@@ -58,14 +58,14 @@ class Kind(Enum):
     """A class of the project."""
     INSTANCE = "instance"
     """An object of a class of the project that is none of the kinds above."""
-    HEIR = "instance of a class with an unknown base"
+    HEIR = mark("instance of a class with an unknown base")
     """As ``INSTANCE``, where a base of the class is not known: it may be a model all the same."""
-    PROJECT_NAME = "name of the project"
+    PROJECT_NAME = mark("name of the project")
     """A name of another file, which was not looked at, since the question was about one file."""
 
-    LIBRARY_NAME = "name of a package"
+    LIBRARY_NAME = mark("name of a package")
     """A module, function, class or object that a package other than torch gives under this name."""
-    LIBRARY_OBJECT = "object of a package"
+    LIBRARY_OBJECT = mark("object of a package")
 
     CALL_SITE = "call"
     """A place where a function is called; only in answers to who calls it."""
@@ -308,16 +308,13 @@ def _further(step: Step | None, place: Place, text: str) -> Step:
 
 def describe(value: Value) -> str:
     """A value in words: ``nn.Module pkg.models.Net``, ``device string 'cuda'``."""
+    kind = phrase(value.kind.value) if value.kind is Kind.UNKNOWN else told(value.kind.value)
     if value.kind in STRINGS:
-        return f"{value.kind.value} {value.name!r}" if value.name else value.kind.value
+        return f"{kind} {value.name!r}" if value.name else kind
     if value.kind is Kind.PARAMETERS and value.of is not None:
         return phrase("parameters of {describe}", describe=describe(value.of))
     if value.kind is Kind.FUNCTION and value.of is not None:
-        return f"method {value.name}"
+        return phrase("method {name}", name=value.name)
     if value.kind in (Kind.INSTANCE, Kind.HEIR) and value.name:
-        return (
-            f"{value.kind.value} {value.name}"
-            if value.kind is Kind.HEIR
-            else phrase("instance of {name}", name=value.name)
-        )
-    return f"{value.kind.value} {value.name}".strip()
+        return f"{kind} {value.name}" if value.kind is Kind.HEIR else phrase("instance of {name}", name=value.name)
+    return f"{kind} {value.name}".strip()

@@ -257,11 +257,11 @@ class Draft:
                 file=unit.relative,
                 start=Position(line, column),
                 end=Position(*end),
-                message=message,
+                message=phrase(message),
                 evidence=EVIDENCE,
                 source=CODES[code].source or PYTORCH,
                 subject=subject,
-                advice=advice,
+                advice=phrase(advice),
                 edits=edits,
             )
         )

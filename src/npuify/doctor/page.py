@@ -61,8 +61,9 @@ def _result(result: Result) -> str:
     if result.advice:
         parts.append(f"<p>{prose(result.advice)}</p>")
     if result.mend is not None:
-        where = {"host": "On the host", "shell": "In the shell"}.get(result.mend.place, "On this machine")
-        root = ", as root" if result.mend.root else ""
+        places = {"host": phrase("On the host"), "shell": phrase("In the shell")}
+        where = places.get(result.mend.place, phrase("On this machine"))
+        root = phrase(", as root") if result.mend.root else ""
         parts.append(f'<p class="dim">{where}{root}:</p><pre>{escaped(chr(10).join(result.mend.commands))}</pre>')
     known = (
         phrase(" · known from: {source} ({value})", source=prose(result.source), value=result.evidence.value)

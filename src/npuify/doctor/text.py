@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.language import commas, padded, phrase, told
+from npuify.language import commas, mark, padded, phrase, told
 from npuify.report import printable, schema_text
 from npuify.report.doctor import ORDER, Status
 
@@ -23,11 +23,18 @@ VERDICTS: Final = {
     Status.ERROR: "This machine is not ready.",
 }
 MARKS: Final = {
-    Status.OK: "ok     ",
-    Status.SKIPPED: "skipped",
-    Status.INFO: "note   ",
-    Status.WARNING: "WARNING",
-    Status.ERROR: "ERROR  ",
+    Status.OK: mark("ok     "),
+    Status.SKIPPED: mark("skipped"),
+    Status.INFO: mark("note   "),
+    Status.WARNING: mark("WARNING"),
+    Status.ERROR: mark("ERROR  "),
+}
+_COUNTS: Final = {
+    Status.OK: mark("{count} ok"),
+    Status.SKIPPED: mark("{count} skipped"),
+    Status.INFO: mark("{count} info"),
+    Status.WARNING: mark("{count} warning"),
+    Status.ERROR: mark("{count} error"),
 }
 _EVIDENCE: Final = {"reported": "reported by users", "assumed": "assumed, not confirmed"}
 
@@ -39,8 +46,8 @@ def verdict(report: Report) -> str:
     """What it comes to, in a sentence; a machine of which little is known is not called ready."""
     skipped = sum(check.status is Status.SKIPPED for check in report.checks)
     if VERDICTS[report.worst] == VERDICTS[Status.OK] and skipped * 2 > len(report.checks):
-        return _LITTLE
-    return VERDICTS[report.worst]
+        return phrase(_LITTLE)
+    return phrase(VERDICTS[report.worst])
 
 
 def render_text(report: Report) -> str:
@@ -53,7 +60,7 @@ def render_text(report: Report) -> str:
             continue
         lines += ["", *_result(result)]
     counts = Counter(check.status for check in report.checks)
-    told = ", ".join(f"{counts[status]} {status.value}" for status in sorted(counts, key=ORDER.__getitem__))
+    told = commas(phrase(_COUNTS[one], count=counts[one]) for one in sorted(counts, key=ORDER.__getitem__))
     lines += ["", phrase("{number} checks: {told}. Nothing was changed.", number=len(report.checks), told=told)]
     if report.worst is Status.ERROR or report.worst is Status.WARNING:
         lines.append(phrase("The commands as one script: npuify doctor --fix-script FILE"))
@@ -103,7 +110,7 @@ def _machine(machine: Machine, source: str) -> Iterator[str]:
 
 
 def _result(result: Result) -> Iterator[str]:
-    yield f"{MARKS[result.status]} {result.check}: {told(result.message)}"
+    yield f"{padded(phrase(MARKS[result.status]), 7)} {result.check}: {told(result.message)}"
     if result.advice:
         yield f"        {told(result.advice)}"
     if result.mend is not None:

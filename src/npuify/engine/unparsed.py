@@ -93,7 +93,7 @@ def _findings(relative: str, text: Text, why: str, advice: str) -> Iterator[Find
             file=relative,
             start=Position(*text.position(match.start())),
             end=Position(*text.position(match.end())),
-            message=f"{word} {why}",
+            message=phrase("{word} {why}", word=word, why=why),
             evidence=RULE.evidence,
             source=RULE.source,
             subject=word.strip("\"'.("),

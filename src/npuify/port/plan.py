@@ -11,11 +11,11 @@ import msgspec
 from npuify.engine.scan import scan
 from npuify.handover import checklist, read_record
 from npuify.handover.record import REPORT_FOLDER
-from npuify.language import phrase
+from npuify.language import phrase, sentences, told
 from npuify.model import NpuifyError
 from npuify.report.scope import has_nothing_to_move, names_no_device
 from npuify.report.summary import counted
-from npuify.report.verdict import hours, judge, status
+from npuify.report.verdict import hours, in_a_line, judge, status
 from npuify.verify.steps.plan import make_plan
 
 if TYPE_CHECKING:
@@ -78,12 +78,10 @@ def plan(
         record = read_record(project, options, progress=progress, preparing=preparing)
         verdict = judge(record.scan)
         steps = (*_left(record.scan, migrated=True), *_open(checklist(record), str(project)))
-        return Plan(True, f"{verdict.title}. {verdict.summary}", hours(verdict.estimate), steps)
+        return Plan(True, in_a_line(verdict), hours(verdict.estimate), steps)
     found = scan([project], options, progress=progress, preparing=preparing)
     verdict = judge(found)
-    return Plan(
-        False, f"{verdict.title}. {verdict.summary}", hours(verdict.estimate), tuple(_before(project, found, verdict))
-    )
+    return Plan(False, in_a_line(verdict), hours(verdict.estimate), tuple(_before(project, found, verdict)))
 
 
 def _before(project: Path, found: ScanResult, verdict: Verdict) -> Iterator[Step]:
@@ -182,7 +180,14 @@ def _left(found: ScanResult, *, migrated: bool) -> Iterator[Step]:
 def _open(made: Checklist, project: str) -> Iterator[Step]:
     for point in made.points:
         if point.group != "code" and point.state in ("open", "failed", "not done"):
-            yield Step("checklist", f"{point.title}: {point.state}. {point.evidence}", advice=point.how)
+            yield Step(
+                "checklist",
+                sentences(
+                    phrase("{title}: {state}.", title=told(point.title), state=phrase(point.state)),
+                    told(point.evidence),
+                ),
+                advice=point.how,
+            )
     yield Step("checklist", phrase("Go through what is left, with its evidence."), command=_line("checklist", project))
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.language import phrase
+from npuify.language import phrase, sentences
+from npuify.language import told as in_words
 from npuify.model import NpuifyError
 from npuify.port import decisions
 from npuify.port.model import Stage, State
@@ -166,25 +167,36 @@ def _written(destination: Path, report: AcceptanceReport) -> tuple[str, ...]:
 
 def _ran(report: AcceptanceReport, files: tuple[str, ...]) -> Stage:
     # Of TensorFlow's modules nothing is seen: that the program runs to its end has to do.
+    from npuify.verify.steps.text import ran_on
+
     names = ("iterations",) if report.devices.tensorflow else ("forward", "backward")
     steps = [one for one in report.steps if one.name in names]
     worst = next((one for status in (Status.FAILED, Status.NOT_RUN) for one in steps if one.status is status), steps[0])
     # A program that only infers has no backward pass, and has run all the same.
     state = _STATES[steps[0].status] if worst.status is not Status.FAILED else State.FAILED
     said = worst if state is State.FAILED else steps[0]
-    told = [f"{one.title}: {one.status.value}, {one.where.value}. {one.message}" for one in steps]
+    seen = [
+        sentences(phrase("{title} {ran}.", title=in_words(one.title), ran=ran_on(one)), in_words(one.message))
+        for one in steps
+    ]
     return Stage(
         "run",
         state,
-        f"{said.message} ({said.where.value})",
-        (*report.prepared, *told, *said.evidence, *(f"$ {one}" for one in said.commands)),
+        phrase("{message} ({ran})", message=in_words(said.message), ran=ran_on(said)),
+        (*report.prepared, *seen, *said.evidence, *(f"$ {one}" for one in said.commands)),
         said.advice,
         files,
     )
 
 
 def _compared(step: StepResult) -> Stage:
-    return Stage("compare", _STATES[step.status], step.message, step.evidence, step.advice)
+    return Stage(
+        "compare",
+        _STATES[step.status],
+        in_words(step.message),
+        tuple(map(in_words, step.evidence)),
+        in_words(step.advice),
+    )
 
 
 def handover(source: Path, destination: Path, options: Options, entry: str) -> Stage:
@@ -216,5 +228,7 @@ def handover(source: Path, destination: Path, options: Options, entry: str) -> S
             files=tuple(files),
         )
     files.append(str(written.folder / "SKILL.md"))
-    left = tuple(f"{point.state}: {point.title}" for point in made.points if point.state in ("open", "failed"))
+    left = tuple(
+        f"{phrase(point.state)}: {in_words(point.title)}" for point in made.points if point.state in ("open", "failed")
+    )
     return Stage("handover", State.DONE, told, left, files=tuple(files))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import commas, phrase
+from npuify.language import commas, mark, padded, phrase
 from npuify.port.model import State
 from npuify.report import printable
 from npuify.visible import in_one_line
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from npuify.port.model import Decision, PortReport, Stage
 
-_MARKS: Final = {State.DONE: "done   ", State.FAILED: "FAILED ", State.NOT_RUN: "not run"}
+_MARKS: Final = {State.DONE: mark("done   "), State.FAILED: mark("FAILED "), State.NOT_RUN: mark("not run")}
 _NAMES: Final = {
-    "scan": "Scan",
-    "migrate": "Migrate",
-    "doctor": "Machine",
-    "run": "Short run",
-    "compare": "Compare",
-    "handover": "Hand over",
+    "scan": mark("Scan"),
+    "migrate": mark("Migrate"),
+    "doctor": mark("Machine"),
+    "run": mark("Short run"),
+    "compare": mark("Compare"),
+    "handover": mark("Hand over"),
 }
 
 
@@ -35,7 +35,8 @@ def render_text(report: PortReport) -> str:
 
 def headline(stage: Stage) -> str:
     """A stage in one line."""
-    return printable(f"{_MARKS[stage.state]}  {_NAMES[stage.name]:9}  {in_one_line(stage.message)}")
+    state, name = padded(phrase(_MARKS[stage.state]), 7), padded(phrase(_NAMES[stage.name]), 9)
+    return printable(f"{state}  {name}  {in_one_line(stage.message)}")
 
 
 def _stage(stage: Stage) -> Iterator[str]:
@@ -44,7 +45,7 @@ def _stage(stage: Stage) -> Iterator[str]:
     yield from (f"{space}{in_one_line(one)}" for one in stage.evidence)
     if stage.advice:
         yield f"{space}-> {in_one_line(stage.advice)}"
-    yield from (f"{space}wrote {in_one_line(one)}" for one in stage.files)
+    yield from (space + phrase("wrote {file}", file=in_one_line(one)) for one in stage.files)
 
 
 def _decision(decision: Decision) -> Iterator[str]:
@@ -57,7 +58,7 @@ def _decision(decision: Decision) -> Iterator[str]:
 
 
 def _end(report: PortReport) -> Iterator[str]:
-    missing = [_NAMES[stage.name] for stage in report.stages if stage.state is State.NOT_RUN]
+    missing = [phrase(_NAMES[stage.name]) for stage in report.stages if stage.state is State.NOT_RUN]
     if missing:
         yield phrase(
             "Migrated to {destination}; not everything was run: {missing}.",

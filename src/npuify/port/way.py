@@ -15,7 +15,7 @@ from npuify.port.model import VERSION, Decision, PortReport, Stage, State, Wishe
 from npuify.report import printable
 from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import counted
-from npuify.report.verdict import hours, judge
+from npuify.report.verdict import hours, in_a_line, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -181,7 +181,7 @@ def _migrate(way: _Way, *, force: bool) -> _Migrated:
             files=counted(len(result.changed_files), "file"),
             findings=counted(len(result.left), "finding"),
         ),
-        (f"{after.title}. {after.summary}",),
+        (in_a_line(after),),
         files=(str(way.destination), str(way.destination / FOLDER / "report.html")),
     )
     way.ends(stage)
@@ -219,7 +219,7 @@ def _scanned(found: ScanResult, verdict: Verdict) -> Stage:
         )
     evidence.append(phrase("Estimate: {hours} for one person", hours=hours(verdict.estimate)))
     evidence += [f"{error.file}: {error.message}" for error in found.errors[:5]]
-    return Stage("scan", State.DONE, f"{verdict.title}. {verdict.summary}", tuple(evidence))
+    return Stage("scan", State.DONE, in_a_line(verdict), tuple(evidence))
 
 
 def _save(report: PortReport, path: Path) -> None:

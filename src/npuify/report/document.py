@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from npuify.model import Evidence, LedgerEntry, MigrationResult, Release, Safety, ScanResult, Severity
+from npuify.report.in_language import in_language
 from npuify.report.json_pieces import AT_ONCE, document_in_pieces, encoded, indented
 from npuify.report.ledger import Ledger, ledger_of
 from npuify.report.summary import Summary, in_order, summarise
@@ -208,13 +209,13 @@ def _frame(result: ScanResult | MigrationResult, *, ledger: bool) -> Scan | Migr
             version=VERSION,
             tool=_tool(),
             root=result.root,
-            release=result.release,
+            release=in_language(result.release),
             style=result.style,
             language=result.language,
             tensorflow=result.tensorflow,
             summary=summarise(result, result.findings),
-            verdict=judge(result),
-            ledger=ledger_of(result.ledger, whole=ledger),
+            verdict=in_language(judge(result)),
+            ledger=in_language(ledger_of(result.ledger, whole=ledger)),
             findings=(),
             errors=(),
         )
@@ -223,14 +224,14 @@ def _frame(result: ScanResult | MigrationResult, *, ledger: bool) -> Scan | Migr
         tool=_tool(),
         root=result.scan.root,
         destination=result.destination,
-        release=result.scan.release,
+        release=in_language(result.scan.release),
         style=result.scan.style,
         language=result.scan.language,
         tensorflow=result.scan.tensorflow,
         summary_before=summarise(result.scan, result.scan.findings),
         summary=summarise(result.scan, result.left),
-        verdict=judge(result),
-        ledger=ledger_of(result.scan.ledger, whole=ledger),
+        verdict=in_language(judge(result)),
+        ledger=in_language(ledger_of(result.scan.ledger, whole=ledger)),
         changed_files=result.changed_files,
         changes=(),
         findings=(),
@@ -262,7 +263,7 @@ def _lines(result: ScanResult | MigrationResult, *, ledger: bool) -> Iterator[ms
         tool=_tool(),
         root=scan.root,
         destination="" if isinstance(result, ScanResult) else result.destination,
-        release=scan.release,
+        release=in_language(scan.release),
         style=scan.style,
         language=scan.language,
         tensorflow=scan.tensorflow,
@@ -277,7 +278,11 @@ def _lines(result: ScanResult | MigrationResult, *, ledger: bool) -> Iterator[ms
     yield from (_error(FailureLine, error) for error in in_order(scan.errors))
     if ledger:
         yield from (LedgerLine(**msgspec.structs.asdict(entry)) for entry in scan.ledger)
-    yield SummaryLine(summary=summarise(scan, tuple(findings)), verdict=judge(result), ledger=ledger_of(scan.ledger))
+    yield SummaryLine(
+        summary=summarise(scan, tuple(findings)),
+        verdict=in_language(judge(result)),
+        ledger=in_language(ledger_of(scan.ledger)),
+    )
 
 
 def _tool() -> Tool:

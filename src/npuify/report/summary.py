@@ -88,10 +88,13 @@ def counted(count: int, noun: str, plural: str = "") -> str:
 
 def severities_in_words(summary: Summary) -> str:
     """ "3 errors, 1 warning"; empty where there are no findings."""
-    words = (("error", "error", "errors"), ("warning", "warning", "warnings"), ("info", "note", "notes"))
-    return commas(
-        counted(summary.by_severity[key], one, many) for key, one, many in words if summary.by_severity.get(key, 0)
+    errors, warnings, notes = (summary.by_severity.get(key, 0) for key in ("error", "warning", "info"))
+    words = (
+        in_plural("{count} error", "{count} errors", errors) if errors else "",
+        in_plural("{count} warning", "{count} warnings", warnings) if warnings else "",
+        in_plural("{count} note", "{count} notes", notes) if notes else "",
     )
+    return commas(filter(None, words))
 
 
 def in_order(errors: Iterable[FileError]) -> list[FileError]:

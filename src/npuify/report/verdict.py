@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from npuify.language import listed, phrase, plural
+from npuify.language import listed, phrase, plural, sentences
 from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
 from npuify.report.effort import Estimate, estimate
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
@@ -197,6 +197,11 @@ def by_status(findings: Iterable[Finding], *, migrated: bool) -> dict[str, Count
     for one in findings:
         counts.setdefault(one.code, Counter())[status(one, migrated=migrated)] += 1
     return counts
+
+
+def in_a_line(verdict: Verdict) -> str:
+    """The verdict with what it rests on."""
+    return sentences(phrase("{title}.", title=phrase(verdict.title)), phrase(verdict.summary))
 
 
 def hours(value: Estimate) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import structs
 
 from npuify.knowledge.frameworks.variables import TENSORFLOW, framework_in
+from npuify.language import phrase
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.rules.registry import Rule, list_rule
 
@@ -98,7 +99,7 @@ class TextFile:
         if key not in self._taken:
             self._taken.add(key)
             if self._is_unsure((edit.start, edit.end, edit.after) for edit in finding.edits):
-                finding = structs.replace(finding, edits=(), safety=Safety.MANUAL, advice=_UNSURE)
+                finding = structs.replace(finding, edits=(), safety=Safety.MANUAL, advice=phrase(_UNSURE))
             self.findings.append(finding)
 
     def report(
@@ -142,11 +143,11 @@ class TextFile:
                 file=self.relative,
                 start=Position(*self.text.position(start)),
                 end=Position(*self.text.position(end)),
-                message=message,
+                message=phrase(message),
                 evidence=evidence or rule.evidence,
                 source=source or rule.source,
                 subject=subject,
-                advice=advice,
+                advice=phrase(advice),
                 edits=tuple(
                     Edit(first, last, self.source(first, last), after) for first, last, after in sorted(set(made))
                 ),

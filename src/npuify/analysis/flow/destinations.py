@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import mark
+
 if TYPE_CHECKING:
     from npuify.analysis.values import Place, Step
 
@@ -12,16 +14,16 @@ if TYPE_CHECKING:
 class Use(Enum):
     """What a value is used for."""
 
-    DEVICE = "a device"
-    COMPARED = "a comparison with a device"
-    CALLED = "something that is called like a device"
+    DEVICE = mark("a device")
+    COMPARED = mark("a comparison with a device")
+    CALLED = mark("something that is called like a device")
     """A name of the project's own says so: of a parameter, of an attribute. What it is given to tells more."""
-    DEVICE_KEY = "a key of a table of devices"
-    OPTION = "a default or choice of an option"
-    KEY = "a key or name"
-    PATH = "a path"
-    MESSAGE = "a message"
-    OTHER = "something else"
+    DEVICE_KEY = mark("a key of a table of devices")
+    OPTION = mark("a default or choice of an option")
+    KEY = mark("a key or name")
+    PATH = mark("a path")
+    MESSAGE = mark("a message")
+    OTHER = mark("something else")
     """Known to be no device: an argument of another framework, a statement of its own."""
     UNKNOWN = "unknown"
 

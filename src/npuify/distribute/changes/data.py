@@ -174,7 +174,7 @@ def global_batch(call: ast.Call, unit: Unit, draft: Draft, keep: bool, data_para
             "square root of N (Adam), see --scale-lr; or keep the batch with --global-batch keep"
         )
         if data_parallel:
-            message += "; under DataParallel it was the total batch of all cards"
+            message += phrase("; under DataParallel it was the total batch of all cards")
             advice = "to keep DataParallel's batch: --global-batch keep"
     draft.left("NPU360", unit, call, message, advice, Severity.INFO)
 

@@ -214,7 +214,8 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
             place,
             phrase("the reservation of NVIDIA's devices has no counterpart in compose"),
             subject="deploy.resources.reservations.devices",
-            advice=phrase("take the reservation out, and list devices and volumes of the service: ") + CONTAINER_NEEDS,
+            advice=phrase("take the reservation out, and list devices and volumes of the service: ")
+            + phrase(CONTAINER_NEEDS),
         )
     elif key in _MOUNTED and (match := NVIDIA_PLACE.match(value.text)) is not None and _gives(value):
         file.report(

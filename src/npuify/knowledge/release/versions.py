@@ -64,7 +64,7 @@ def choose_release(requested: str | None, torch_pin: str | None) -> Release:
         table = _requested(requested.strip())
         exact = table == requested.strip()
         reason = (
-            "asked for"
+            phrase("asked for")
             if exact
             else phrase(
                 "{requested} was asked for; this is the table of that minor version", requested=requested.strip()

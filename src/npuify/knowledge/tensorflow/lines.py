@@ -70,9 +70,9 @@ def choose_adapter(requested: str | None, pin: str | None) -> AdapterChoice:
         NpuifyError: there is no adapter for what was requested.
     """
     if requested is not None:
-        return AdapterChoice(requested_adapter(requested), "asked for")
+        return AdapterChoice(requested_adapter(requested), phrase("asked for"))
     if not pin:
-        return AdapterChoice(None, "the project does not pin TensorFlow; each file is taken for what it uses")
+        return AdapterChoice(None, phrase("the project does not pin TensorFlow; each file is taken for what it uses"))
     try:
         wanted = SpecifierSet(pin)
     except InvalidSpecifier:
@@ -83,7 +83,9 @@ def choose_adapter(requested: str | None, pin: str | None) -> AdapterChoice:
     if bool(ones) == bool(twos):
         return AdapterChoice(None, phrase("the requirement tensorflow{pin} leaves both lines open", pin=pin))
     adapter = first if ones else second
-    return AdapterChoice(adapter, phrase("the project asks for tensorflow{pin}", pin=pin), _move(adapter, wanted))
+    return AdapterChoice(
+        adapter, phrase("the project asks for tensorflow{pin}", pin=pin), phrase(_move(adapter, wanted))
+    )
 
 
 def _move(adapter: Adapter, wanted: SpecifierSet) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import Finding, Position
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ def span_finding(
         file=source.relative,
         start=Position(*source.text.position(start)),
         end=Position(*source.text.position(end)),
-        message=message,
+        message=phrase(message),
         evidence=rule.evidence,
         source=rule.source,
         subject=subject,
-        advice=advice,
+        advice=phrase(advice),
         edits=edits,
     )

@@ -293,12 +293,16 @@ def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
 
 def _sentence(entry: Entry, row: Dependency) -> str:
     """The row's message with the package's name in front, where it does not begin with a name itself."""
-    if row.message.lower().replace("_", "-").startswith(f"{entry.name} "):
-        return row.message.rstrip(".")
-    message = row.message if row.message[:1].isupper() else f"{entry.name} {row.message}"
-    if entry.name not in message.lower() and not row.message[:1].islower():
+    message = row.message
+    names = {entry.name, row.name, *row.also}
+    begins_with_name = any(re.match(rf"{re.escape(name)}\b", message.lower().replace("_", "-")) for name in names)
+    if begins_with_name:
+        message = phrase(message)
+    elif message[:1].islower():
+        message = phrase("{name} {message}", name=entry.name, message=message)
+    elif entry.name not in message.lower():
         message = phrase("{name}: {message}", name=entry.name, message=message)
-    return message.rstrip(".")
+    return message.rstrip(".。")
 
 
 def _kept(entry: Entry, row: Dependency, message: str, file: DependencyFile) -> Finding:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.vllm import VllmAim
+from npuify.language import phrase, semicolons
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.source.requirements import Entry, Spot
 
@@ -121,7 +122,7 @@ class DependencyFile:
         wanted = list(spots or ())
         chosen = [spot for spot in wanted if spot is not None]
         if isinstance(place, Entry) and place.has_hashes and chosen:
-            chosen, advice = [], f"{advice}; {_HASHES}" if advice else _HASHES
+            chosen, advice = [], semicolons(phrase(part) for part in (advice, _HASHES) if part)
         if len(chosen) < len(wanted):
             chosen = []
         edits = tuple(
@@ -138,11 +139,11 @@ class DependencyFile:
             file=self.relative,
             start=Position(*self.text.position(start)),
             end=Position(*self.text.position(end)),
-            message=message,
+            message=phrase(message),
             evidence=evidence or rule.evidence,
             source=rule.source if source is None else source,
             subject=subject,
-            advice=advice,
+            advice=phrase(advice),
             edits=edits,
         )
 

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.members import member_of, packages_with_members
-from npuify.language import commas, phrase
+from npuify.language import commas, phrase, sentences
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.package_members import is_guarded, replacement, taken
 from npuify.rules.common.surely_run import surely_runs
@@ -77,14 +77,14 @@ def package_member_replaced(node: ast.Import | ast.ImportFrom, file: PythonFile)
             "{package} needs CUDA; {module}.py holds what is used of it: {message}",
             package=package,
             module=found.facts[0].module,
-            message=" ".join(parts),
+            message=sentences(*parts),
         ),
         edits=[file.replace(node, f"{file.source.text.newline}{indent}".join(found.lines))],
         safety=found.safety,
         subject=package,
         evidence=found.facts[0].evidence,
         source=found.facts[0].source,
-        advice=" ".join(dict.fromkeys(fact.advice for fact in found.facts if fact.advice)),
+        advice=sentences(*dict.fromkeys(fact.advice for fact in found.facts)),
     )
 
 

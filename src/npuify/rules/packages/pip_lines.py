@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from npuify.language import phrase
+from npuify.language import phrase, semicolons
 from npuify.model import Edit, Position, Safety, Severity
 from npuify.rules.packages.dependencies import judge
 from npuify.rules.packages.dependency_file import DependencyFile
@@ -78,7 +78,7 @@ def _judge_command(command: PipCommand, data: bytes, file: TextFile, *, has_pair
     stays = any(one.code in (TORCH.code, COMPANION.code) and not one.edits for one in placed)
     for one in placed:
         if stays and one.code == INDEX.code and _CUDA_BUILD.search(command.text):
-            one = structs.replace(one, edits=(), safety=Safety.MANUAL, advice=_BY_HAND)
+            one = structs.replace(one, edits=(), safety=Safety.MANUAL, advice=phrase(_BY_HAND))
         file.add(one)
 
 
@@ -235,7 +235,7 @@ def _placed(finding: Finding, command: PipCommand, data: bytes, file: TextFile) 
     is_whole = len(edits) == len(wanted) and all(file.data[at:end] == data[at:end] for at, end, _ in edits)
     advice = finding.advice
     if not is_whole:
-        edits, advice = [], f"{advice}; {_BY_HAND}" if advice else _BY_HAND
+        edits, advice = [], semicolons(phrase(part) for part in (advice, _BY_HAND) if part)
     return structs.replace(
         finding,
         start=Position(*file.text.position(first)),

@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.tensorflow.tables import uses
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument
 from npuify.rules.common.mixed import has_tensorflow_for_data
@@ -83,12 +84,12 @@ def tensorflow_name_on_npu(node: ast.Call | ast.Attribute, file: PythonFile) -> 
             severity = Severity.WARNING
         yield file.report(
             node.func if isinstance(node, ast.Call) else node,
-            row.message.replace("{name}", name),
+            _named(row.message, name),
             severity=severity,
             evidence=row.evidence,
             source=row.source,
             subject=name,
-            advice=row.advice.replace("{name}", name),
+            advice=_named(row.advice, name),
         )
         return
 
@@ -97,6 +98,10 @@ def _hides_all(call: ast.Call, name: str) -> bool:
     """Whether a call says that no GPU is to be used, which holds where there is none."""
     devices = argument(call, 0, "devices")
     return name.endswith("set_visible_devices") and isinstance(devices, (ast.List, ast.Tuple)) and not devices.elts
+
+
+def _named(text: str, name: str) -> str:
+    return phrase(text, name=name) if "{name}" in text else text
 
 
 def _says(call: ast.Call, word: str) -> bool:

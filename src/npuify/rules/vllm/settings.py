@@ -126,9 +126,9 @@ def _report(value: Value, row: EngineArgument, *, is_pure: bool, file: TextFile)
         edits = [_without(value, file)]
         advice = advice or "remove it"
     elif row.action == "remove":
-        advice = "leave it out of what vLLM is given"
+        advice = phrase("leave it out of what vLLM is given")
         if _name(value) == "device":
-            advice += "; where the project uses it for PyTorch as well, it is npu there"
+            advice += phrase("; where the project uses it for PyTorch as well, it is npu there")
     file.report(
         SETTING,
         (value.start, value.end),

@@ -92,7 +92,7 @@ def _finding(relative: str, text: Text, match: re.Match[bytes], plain: bytes) ->
         evidence=RULE.evidence,
         source=RULE.source,
         subject=(match.group("package") or b"CUDA").decode(),
-        advice="make it optional, and build kernels for Ascend with CANN's own compiler",
+        advice=phrase("make it optional, and build kernels for Ascend with CANN's own compiler"),
     )
 
 

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     from npuify.model import NativeOperator
 
 
+def _either(ways: Sequence[str]) -> str:
+    """Ways of which one has to be gone."""
+    text = phrase(ways[0]) if ways else ""
+    for way in ways[1:]:
+        text = phrase("{ways}; or {way}", ways=text, way=way)
+    return text
+
+
 def _documentation(node: object, file: object) -> Iterator[object]:
     """A function of the project's own CUDA code, exposed to Python by pybind11 or TORCH_LIBRARY.
 
@@ -82,5 +90,5 @@ def _finding(one: NativeOperator) -> Finding:
         evidence=RULE.evidence,
         source=RULE.source,
         subject=name,
-        advice="; or ".join(one.ways[:3]),
+        advice=_either(one.ways[:3]),
     )
