@@ -235,6 +235,22 @@ def test_a_program_that_does_not_open_the_npu_is_refused(tmp_path: Path) -> None
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("text", "adapter", "code"),
+    [
+        ("import tensorflow as tf\n@tf.function\ndef f(x):\n    return x\nf(tf.zeros([2]))\n", "2.6.5", "NPU395"),
+        ("import tensorflow as tf\nwith tf.Session() as s:\n    print(s.run(tf.ones([2])))\n", "1.15", "NPU395"),
+        # Who trains is not seen: an optimizer may come from anywhere, so it is asked for.
+        ("import tensorflow as tf\nimport mine\nwith tf.Session() as s:\n    mine.train(s)\n", "1.15", "NPU385"),
+        ("import tensorflow as tf\nimport zoo\nwith tf.Session() as s:\n    zoo.net().minimize(s)\n", "1.15", "NPU385"),
+    ],
+)
+def test_a_program_that_trains_nothing_is_told_so(tmp_path: Path, text: str, adapter: str, code: str) -> None:
+    result, _ = converted(tmp_path, text, adapter)
+    assert code in codes(result)
+    assert ("NPU395" in codes(result)) == (code == "NPU395")
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("version", "adapter", "text"),

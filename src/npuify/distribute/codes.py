@@ -295,9 +295,9 @@ CODES = {
     "NPU395": Code(
         "no-training-found",
         Severity.ERROR,
-        "Not converted: nothing calls backward().",
-        "Neither the entry point nor a project file that it imports calls backward(). Specify the training entry "
-        "point with --entry.",
+        "Not converted: nothing trains a model.",
+        "Neither the entry point nor a project file that it imports calls backward(), or, with TensorFlow, has a word "
+        "by which programs train. Specify the training entry point with --entry.",
     ),
 }
 

@@ -195,7 +195,7 @@ def _tensorflow(
     if conversion.keep_global_batch or conversion.scale_lr or conversion.model or conversion.complete:
         raise NpuifyError("--model, --scale-lr, --global-batch and --complete are for PyTorch programs")
     convert_tensorflow(program, draft)
-    if any(finding.code in ("NPU392", "NPU398") for finding in draft.findings):
+    if any(finding.code in ("NPU392", "NPU395", "NPU398") for finding in draft.findings):
         return _refused(result, draft, contents), {}
     texts = _texts(program, draft)
     return _merged(result, draft, contents, texts), {**contents, **texts}

@@ -9,13 +9,21 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.distribute.reading.tensorflow import calls, chain_of, is_built, is_source, is_wrapped, values
+from npuify.distribute.reading.tensorflow import (
+    calls,
+    chain_of,
+    imported,
+    is_built,
+    is_source,
+    is_wrapped,
+    trains,
+    values,
+)
 from npuify.distribute.tensorflow_loops import looped_over, make_graph, send_in_loops
+from npuify.distribute.tensorflow_names import import_lines, known, last_import
 from npuify.language import phrase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from npuify.distribute.edits import Draft
     from npuify.distribute.reading.program import Program, Unit
     from npuify.model import Edit
@@ -42,7 +50,7 @@ _SEND: Final = "npu_device.distribute.broadcast({}.trainable_variables, root_ran
 
 def is_tensorflow(program: Program) -> bool:
     """Whether the program's files import TensorFlow, and not PyTorch."""
-    tops = {name.partition(".")[0] for unit in program.units for name in _imported(unit)}
+    tops = {name.partition(".")[0] for unit in program.units for name in imported(unit)}
     return "tensorflow" in tops and "torch" not in tops
 
 
@@ -50,15 +58,26 @@ def convert_tensorflow(program: Program, draft: Draft) -> None:
     """Make the edits that are sure; say what is left. Nothing is edited where the migration left the NPU unopened."""
     if _refused(program, draft):
         return
-    second = [unit for unit in program.units if "npu_device" in _imported(unit)]
-    first = [unit for unit in program.units if any(name.startswith("npu_bridge") for name in _imported(unit))]
+    second = [unit for unit in program.units if "npu_device" in imported(unit)]
+    first = [unit for unit in program.units if any(name.startswith("npu_bridge") for name in imported(unit))]
     if bool(second) == bool(first):
         draft.left(
             "NPU398",
             program.entry,
             program.entry.source.tree,
             "after the migration the program imports neither npu_bridge nor npu_device, or both",
-            "migrate it first, with --unsafe for edits to review, or name the line with tf-adapter in [tool.npuify]",
+            phrase(
+                "migrate it first, with --unsafe for edits to review, or name the line with tf-adapter in [tool.npuify]"
+            ),
+        )
+        return
+    if not any(trains(unit) for unit in program.units):
+        draft.left(
+            "NPU395",
+            program.entry,
+            program.entry.source.tree,
+            "nothing in the files of the program trains a model, and each card would compute the same",
+            phrase("start it on one card, or name the program that trains with --entry"),
         )
         return
     made = _Second(program, draft) if second else _First(program, draft)
@@ -84,16 +103,6 @@ def _refused(program: Program, draft: Draft) -> bool:
                 )
                 return True
     return False
-
-
-def _imported(unit: Unit) -> set[str]:
-    found: set[str] = set()
-    for node in unit.nodes:
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module)
-    return found
 
 
 class _Line:
@@ -368,7 +377,7 @@ class _First(_Line):
         if self._ranks:
             self._names.setdefault(entry, set()).update(("close_session", "init_resource", "shutdown_resource"))
         for unit, names in self._names.items():
-            lines = list(_import_lines(names - _known(unit)))
+            lines = list(import_lines(names - known(unit)))
             if self._ranks and unit is entry:
                 lines += [
                     "npu_session, npu_shutdown = init_resource()",
@@ -376,34 +385,7 @@ class _First(_Line):
                     "atexit.register(shutdown_resource, npu_session, npu_shutdown)  # runs first",
                 ]
                 lines.insert(0, "import atexit")
-            last = _last_import(unit)
+            last = last_import(unit)
             if lines and last is not None:
                 edits = [self.draft.editor(unit).after(last, *lines)]
                 self.draft.done("NPU385", unit, last, "the adapter's names are imported", edits, helper=False)
-
-
-def _import_lines(names: set[str]) -> Iterator[str]:
-    inner = sorted(names & {"util", "npu_hook"})
-    plain = sorted(names - set(inner))
-    if len(plain) > 3:
-        yield "from npu_bridge.npu_init import ("
-        yield from (f"    {name}," for name in plain)
-        yield ")"
-    elif plain:
-        yield f"from npu_bridge.npu_init import {', '.join(plain)}"
-    if inner:
-        yield f"from npu_bridge.estimator.npu import {', '.join(inner)}"
-
-
-def _known(unit: Unit) -> set[str]:
-    found: set[str] = set()
-    for node in unit.source.tree.body:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("npu_bridge"):
-            found |= {alias.name for alias in node.names if alias.asname is None}
-    return found
-
-
-def _last_import(unit: Unit) -> ast.stmt | None:
-    """The last import at the head of a file, so that names of the adapter are bound below TensorFlow's."""
-    found = [node for node in unit.source.tree.body if isinstance(node, (ast.Import, ast.ImportFrom))]
-    return found[-1] if found else None

@@ -53,7 +53,6 @@ def test_modules_beside_horovod_stay() -> None:
     [
         "import horovod.tensorflow as hvd\n" + TF + "hvd.init()\nt = hvd.allgather(t)\n",
         "import horovod.tensorflow as hvd\n" + TF + "hvd.init()\n__all__ = ['hvd']\n",
-        TF + "try:\n    import horovod.tensorflow as hvd\nexcept ImportError:\n    pass\nhvd.init()\n",
         "import horovod.tensorflow as hvd  # noqa\n" + TF + "hvd.init()\n",
         "from horovod.tensorflow import *\n" + TF + "s = tf.Session()\n",
     ],

@@ -68,6 +68,25 @@ def test_where_nothing_is_opened(text: str, name: str, line: str) -> None:
     assert output(text, name=name, tensorflow=line, unsafe=True) == text
 
 
+GRAPH = "@tf.function\ndef f(x):\n    return x\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "opened"),
+    [
+        (GRAPH + "f(tf.zeros([2]))\n", True),
+        (GRAPH.replace("tf.function", "tf.function(autograph=False)") + "y = f(tf.zeros([2]))\n", True),
+        ("def g(x):\n    return x\nf = tf.function(g)\nprint(f(1))\n", True),
+        ("import timeit\n" + GRAPH + "t = timeit.timeit(lambda: f(1), number=3)\n", True),
+        (GRAPH + "def g(x):\n    return f(x)\n", False),
+        (GRAPH.replace("tf.function", "mine") + "f(1)\n# tf.function\n", False),
+        ("from mine import function\n" + GRAPH.replace("tf.function", "function") + "f(1)\n# tf.function\n", False),
+    ],
+)
+def test_a_program_without_a_guard_that_calls_a_graph_opens_the_npu(text: str, opened: bool) -> None:
+    assert ("as_default()" in output(TF + text, tensorflow="2", unsafe=True)) == opened
+
+
 def test_an_open_line_is_told() -> None:
     assert [one.code for one in findings(TF + GUARD)] == ["NPU910"]
     assert "--tf-adapter" in findings(TF + GUARD)[0].advice

@@ -15,6 +15,10 @@ _SOURCES: Final = frozenset(
     "from_tensor_slices from_generator TFRecordDataset TextLineDataset FixedLengthRecordDataset list_files "
     "range".split()
 )
+_TRAINS: Final = re.compile(
+    r"fit\w*|train\w*|minimize|\w*gradients?|GradientTape|\w*Optimizer|optimizers?|\w*Estimator"
+)
+"""Last names of calls and modules by which programs train, or may."""
 _WRAPPERS: Final = re.compile(r"npu_\w*optimizer\w*|NPU\w*Optimizer|Keras\w*Optimizer|DistributedOptimizer")
 
 
@@ -98,3 +102,25 @@ def is_built(unit: Unit, value: ast.expr) -> bool:
     parts = [one for one in ast.walk(value.args[0]) if isinstance(one, ast.Call)]
     shaped = any(keyword.arg in ("input_shape", "input_dim") for one in parts for keyword in one.keywords)
     return shaped or any(unit.qualname(one.func).rpartition(".")[2] in ("Input", "InputLayer") for one in parts)
+
+
+def trains(unit: Unit) -> bool:
+    """Whether a file has a word by which programs train, as a name that it calls or a part of one."""
+    for node in unit.nodes:
+        word = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if word and _TRAINS.fullmatch(word):
+            return True
+        if isinstance(node, ast.alias) and any(_TRAINS.fullmatch(part) for part in node.name.split(".")):
+            return True
+    return False
+
+
+def imported(unit: Unit) -> set[str]:
+    """The modules that a file imports."""
+    found: set[str] = set()
+    for node in unit.nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module)
+    return found

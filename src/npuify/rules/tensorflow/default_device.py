@@ -89,7 +89,9 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
         if __name__ == "__main__":
             step(tf.constant(1))
     """
-    if file.contains(b"npu_device") or file.contains(b"npu_bridge") or not is_program(node):
+    if file.contains(b"npu_device") or file.contains(b"npu_bridge"):
+        return
+    if not is_program(node) and not _starts_a_graph(node, file):
         return
     if is_test_file(file) or hides_all_gpus(file):
         return
@@ -128,6 +130,30 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
         edits=[edit],
         subject="npu_device",
     )
+
+
+def _starts_a_graph(tree: ast.Module, file: PythonFile) -> bool:
+    """Whether a module calls a graph of its own as it is read, as programs without a main guard do."""
+    if not file.contains(b"tf.function"):
+        return False
+    graphs = {name for one in tree.body for name in _made_a_graph(one, file)}
+    for item in tree.body:
+        if not isinstance(item, (ast.Expr, ast.Assign, ast.AnnAssign, ast.With)):
+            continue
+        for part in ast.walk(item):
+            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in graphs:
+                return True
+    return False
+
+
+def _made_a_graph(item: ast.stmt, file: PythonFile) -> Iterator[str]:
+    if isinstance(item, ast.FunctionDef):
+        called = (one.func if isinstance(one, ast.Call) else one for one in item.decorator_list)
+        if any(api_name(one, file) == "tf.function" for one in called):
+            yield item.name
+    elif isinstance(item, ast.Assign) and isinstance(item.value, ast.Call):
+        if api_name(item.value.func, file) == "tf.function":
+            yield from (one.id for one in item.targets if isinstance(one, ast.Name))
 
 
 def _computes(tree: ast.Module, file: PythonFile) -> bool:

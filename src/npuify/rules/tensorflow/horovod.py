@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.common.calls import argument
-from npuify.rules.common.statements import line_after, without_line
-from npuify.rules.common.taking_out import without_argument
+from npuify.rules.common.statements import line_after
 from npuify.rules.registry import rule
+from npuify.rules.tensorflow.horovod_imports import asks_for_horovod, import_left
 from npuify.rules.tensorflow.names import api_name, line_of
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def horovod_on_npu(node: ast.Call | ast.Import | ast.ImportFrom, file: PythonFil
 
     ``init_resource`` has to run before the first rank is asked for. Horovod broadcasts all variables, the adapter the
     trainable ones: statistics of batch normalisation differ between cards. What cannot be written the same way is told.
-    The import goes when nothing of it is used: there is no Horovod where the program runs.
+    The import goes when nothing of it is used: there is no Horovod where the program runs. Where the program asks
+    whether the import went well, the answer stays yes.
 
     Before::
 
@@ -77,10 +78,11 @@ def horovod_on_npu(node: ast.Call | ast.Import | ast.ImportFrom, file: PythonFil
         opt = npu_distributed_optimizer_wrapper(tf.train.AdamOptimizer(0.1 * get_rank_size()))
     """
     if not isinstance(node, ast.Call):
-        yield from _import_left(node, file)
+        yield from import_left(node, file)
         return
     name = api_name(node.func, file)
     if name not in _KNOWN or _is_for_torch(node, file):
+        yield from asks_for_horovod(node, file)
         return
     line = line_of(file)
     if line == "2" or (not line and file.project.tensorflow_marks.second):
@@ -94,51 +96,6 @@ def horovod_on_npu(node: ast.Call | ast.Import | ast.ImportFrom, file: PythonFil
         subject=name,
         advice=_ADVICE.get(name, "") if edits else phrase("see npuify explain {name}", name=name),
     )
-
-
-def _import_left(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    """An import of Horovod of which nothing is used any more, in a file that the adapter has been brought to."""
-    if line_of(file) not in ("1", "v1 on 2") or not (file.contains(b"npu_bridge") or file.contains(b"npu_device")):
-        return
-    whole = isinstance(node, ast.ImportFrom)
-    module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-    unused = [
-        one
-        for one in node.names
-        if (module if whole else one.name).split(".")[:2] in (["horovod", "tensorflow"], ["horovod", "keras"])
-        and not _is_used(one.asname or one.name.partition(".")[0], file)
-    ]
-    if not unused or (whole and len(unused) < len(node.names)):
-        return
-    edit = _without(node, unused, file)
-    yield file.report(
-        node,
-        "nothing of Horovod is used any more, and NPU machines have none",
-        edits=[edit] if edit is not None else [],
-        safety=None if edit is not None else Safety.MANUAL,
-        subject="horovod",
-        advice="" if edit is not None else "take the import out",
-    )
-
-
-def _is_used(name: str, file: PythonFile) -> bool:
-    if name == "*":
-        return True
-    return any(
-        (isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load))
-        or (isinstance(one, ast.Constant) and one.value == name)
-        for one in file.nodes_on_lines_with(name)
-    )
-
-
-def _without(node: ast.Import | ast.ImportFrom, unused: list[ast.alias], file: PythonFile) -> Edit | None:
-    """Take aliases out of an import, or the statement where no other is left; None where its block would be empty."""
-    if len(unused) < len(node.names):
-        return without_argument(node.names, node.names.index(unused[0]), file) if len(unused) == 1 else None
-    block = getattr(file.parent(node), "body", [])
-    if len(block) < 2 or node not in block or isinstance(file.parent(node), ast.Try):
-        return None
-    return without_line(node, file)
 
 
 def _is_for_torch(node: ast.Call, file: PythonFile) -> bool:
