@@ -244,7 +244,7 @@ class Program(msgspec.Struct, frozen=True, order=True):
     files: tuple[str, ...]
     maybe: tuple[str, ...] = ()
     """Files that it may import besides: by a name that is known only when it runs, under a condition, or in a function,
-    of which nobody can tell whether the program comes there."""
+    of which nobody can tell whether the program comes there. And files of settings that it names."""
     aside: tuple[tuple[str, str], ...] = ()
     """Files that run only where an option asks for them, or an import does not fail that it can do without, each with
     this."""

@@ -9,9 +9,10 @@ import pytest
 
 from npuify.engine.catalog import all_rules
 from npuify.engine.scan import scan
-from npuify.options import Options
+from npuify.options import STYLES, Options
 from npuify.report import render_scan
 from npuify.report.verdict import Level, judge
+from npuify.rewrite.plan import plan
 from npuify.rules.impact import GOES_ON
 
 if TYPE_CHECKING:
@@ -226,3 +227,31 @@ def test_the_verdicts_stand_in_each_report(project: Path) -> None:
 
 def test_what_is_said_to_stop_nothing_exists() -> None:
     assert GOES_ON.keys() <= all_rules().keys()
+
+
+@pytest.mark.parametrize(
+    ("reading", "style", "level"),
+    [
+        ("cfg = json.load(open('cfg.json'))", "npu", Level.RUNS),
+        # The file stays as it is, since machines with CUDA need it so.
+        ("cfg = json.load(open('cfg.json'))", "portable", Level.REVIEW),
+        ("cfg = {'device': 'cpu'}", "portable", Level.RUNS),
+    ],
+)
+def test_what_a_file_that_is_read_says_decides(reading: str, style: str, level: Level, tmp_path: Path) -> None:
+    (tmp_path / "cfg.json").write_text('{"device": "cuda"}\n')
+    (tmp_path / "main.py").write_text(
+        f"import json\nimport torch\n{reading}\nx = torch.ones(1, device=cfg['device'])\n"
+    )
+    result, _ = plan(tmp_path, Options(style=style, jobs=1, cache=False))
+    (program,) = judge(result).programs
+    assert program.level is level
+
+
+def test_what_an_edit_has_settled_is_not_told_again(tmp_path: Path) -> None:
+    text = "import torch\nfrom apex.normalization import FusedLayerNorm\nn = FusedLayerNorm(10).cuda()\n"
+    (tmp_path / "main.py").write_text(text)
+    for style in STYLES:
+        result, _ = plan(tmp_path, Options(style=style, jobs=1, cache=False))
+        assert not result.left, style
+        assert [one.level for one in judge(result).programs] == [Level.RUNS]

@@ -14,7 +14,7 @@ from npuify.rules.common.device_options import device_options, left_on_cpu, may_
 from npuify.rules.impact import Impact, impact_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
     from npuify.model import EntryPoint, FileError, Finding, NativeOperator
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from npuify.rules.run import Run
 
 
+_SETTINGS: Final = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".env", ".properties", ".gin")
 _IMPORT: Final = rb"^(?:from|import)[ \t]+[^\n]*"
 
 
@@ -56,6 +57,7 @@ def programs_of(
     stopping = [one for one in mattering if impact_of(one) is Impact.STOPS and not one.only_with]
     is_unsure = cache(reaches.is_unsure)
     on_cpu_in = cache(lambda file: tuple(_on_cpu_in(file, programs.read(file), run.project, word)))
+    settings = _readers(told - known, programs, run.project)
     found = []
     for entry in entries:
         if entry.file not in known:
@@ -81,7 +83,7 @@ def programs_of(
                 Program(
                     entry.file,
                     tuple(sorted(files)),
-                    tuple(sorted(reach.maybe)),
+                    tuple(sorted({*reach.maybe, *_read_by(entry.file, settings, programs)})),
                     tuple(sorted(aside.items())),
                     supports,
                     starts,
@@ -99,6 +101,19 @@ def programs_of(
         else:
             found.append(Program(entry.file, (), supports_npu=supports, starts=starts))
     return tuple(found)
+
+
+def _readers(files: Iterable[str], programs: Programs, project: ProjectIndex) -> dict[str, int]:
+    """Of files of settings, the Python files that name them, as sets of bits."""
+    named = {one: one.rpartition("/")[2].encode() for one in sorted(files) if one.endswith(_SETTINGS)}
+    readers = {one: programs.graph.numbers.mask(project.files_with(name)) for one, name in named.items()}
+    return {one: mask for one, mask in readers.items() if mask}
+
+
+def _read_by(entry: str, readers: Mapping[str, int], programs: Programs) -> list[str]:
+    """The files of settings that a program names; it may read them."""
+    reached = programs.graph.reached_mask(entry) if readers else 0
+    return [one for one, mask in readers.items() if mask & reached]
 
 
 def _fails(raw: bytes, file: str, findings: Iterable[Finding], operators: Iterable[NativeOperator]) -> bool:

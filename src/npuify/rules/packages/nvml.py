@@ -146,7 +146,7 @@ def _picks(node: ast.AST, file: PythonFile) -> bool:
     return False
 
 
-_DEVICE = re.compile(r"[\"'](?:cuda|npu|gpu)(?::\d+)?[\"']|\.(?:cuda|npu)\b")
+_DEVICE = re.compile(r"[\"'](?:cuda|npu|gpu)(?::\d+)?[\"']|\b\w+\.(?:type|api)\b|\.(?:cuda|npu)\b")
 
 
 def _is_start(node: ast.stmt, file: PythonFile) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.rules.common.helper_branches import never_on_npu
 from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
 from npuify.rules.common.name_uses import Use, uses_of
 from npuify.rules.common.statements import _rest_of_line, ends_its_line, indentation
@@ -46,7 +47,7 @@ def _bound_names(file: PythonFile) -> list[Bound]:
     found: list[Bound] = []
     seen: dict[tuple[Scope, str], Bound] = {}
     for node in file.nodes_on_lines_with("apex"):
-        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+        if not isinstance(node, (ast.Import, ast.ImportFrom)) or never_on_npu(node, file):
             continue
         scope = file.scope(node)
         for alias, name, target in _aliases(node):
