@@ -120,3 +120,22 @@ def test_the_module_is_written(tmp_path: Path) -> None:
     npuify.migrate(tmp_path / "project", tmp_path / "made", Options(jobs=1, cache=False))
     assert (tmp_path / "made/npuify_scatter.py").exists()
     assert "from npuify_scatter import scatter_add" in (tmp_path / "made/train.py").read_text()
+
+
+def test_a_module_lies_where_a_setup_py_installs_the_folder(tmp_path: Path) -> None:
+    """Pointcept installs ``libs/pointops2/functions`` as the package ``pointops2``, though a package lies around it."""
+    ops = tmp_path / "libs" / "ops"
+    (ops / "functions").mkdir(parents=True)
+    (ops / "__init__.py").write_text("")
+    (ops / "functions" / "__init__.py").write_text("")
+    (ops / "functions" / "pool.py").write_text(
+        "import torch\nfrom torch_scatter import scatter_sum\n\n\ndef pool(x, i):\n    return scatter_sum(x.cuda(), i, dim=0)\n"
+    )
+    (ops / "setup.py").write_text(
+        "from setuptools import setup\nsetup(name='ops', packages=['ops'], package_dir={'ops': 'functions'})\n"
+    )
+    made = npuify.migrate(tmp_path, tmp_path.parent / f"{tmp_path.name}_npu", Options(jobs=1, cache=False))
+    where = tmp_path.parent / f"{tmp_path.name}_npu" / "libs" / "ops" / "functions"
+    assert "from ops.npuify_scatter import" in (where / "pool.py").read_text()
+    assert (where / "npuify_scatter.py").is_file()
+    assert made.destination

@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 def home_of(relative: str, project: ProjectIndex) -> str:
     """The folder, with a final slash or empty, in which a file's helper modules lie.
 
-    For a file of a package it is the package's own folder, the topmost one with an ``__init__.py``; for a script it is
-    the folder of the script, where Python looks first.
+    For a file of a package it is the package's own folder, the topmost one with an ``__init__.py``, or the one that a
+    setup.py installs as a package of its own; for a script it is the folder of the script, where Python looks first.
     """
     folders = relative.split("/")[:-1]
     home = folders
     files = frozenset(project.modules.values())
+    installed = _installed_as(folders, files, project)
     while folders and "/".join([*folders, "__init__.py"]) in files:
         home = folders
+        if "/".join(folders) in installed:
+            break
         folders = folders[:-1]
     return "/".join(home) + "/" if home else ""
 
@@ -37,9 +40,41 @@ def home_of(relative: str, project: ProjectIndex) -> str:
 def import_of(module: str, home: str, project: ProjectIndex) -> str:
     """How a helper module in ``home`` is imported: by its package, or by its name alone."""
     folder = home.rstrip("/")
-    if folder and f"{folder}/__init__.py" in project.modules.values():
-        return f"{folder.rpartition('/')[2]}.{module}"
+    files = frozenset(project.modules.values())
+    if folder and f"{folder}/__init__.py" in files:
+        package = _installed_as(folder.split("/"), files, project).get(folder) or folder.rpartition("/")[2]
+        return f"{package}.{module}"
     return module
+
+
+def _installed_as(folders: list[str], files: frozenset[str], project: ProjectIndex) -> dict[str, str]:
+    """The packages as which each setup.py above installs folders of other names (``package_dir``)."""
+    found = {}
+    for depth in range(len(folders) + 1):
+        setup = "/".join([*folders[:depth], "setup.py"])
+        if setup in files:
+            project.dependencies.add(setup)
+            found.update({"/".join([*folders[:depth], at]): name for name, at in _package_dir(setup, project)})
+    return found
+
+
+def _package_dir(setup: str, project: ProjectIndex) -> list[tuple[str, str]]:
+    """What a setup.py writes as ``package_dir``: names of packages, and folders below its own."""
+    key = ("helper_modules.package_dir", setup)
+    known: list[tuple[str, str]] | None = project.remembered.get(key)
+    if known is None:
+        known = project.remembered[key] = []
+        try:
+            text = (project.root / setup).read_bytes()
+            tree = ast.parse(text) if b"package_dir" in text else None
+        except (OSError, SyntaxError, ValueError):
+            tree = None
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.keyword) and node.arg == "package_dir" and isinstance(node.value, ast.Dict):
+                for name, at in zip(node.value.keys, node.value.values, strict=True):
+                    if isinstance(name, ast.Constant) and isinstance(at, ast.Constant) and name.value and at.value:
+                        known.append((str(name.value), str(at.value).strip("./")))
+    return known
 
 
 def import_finding(source: PythonSource, rule: Rule, module: str, name: str, full: str) -> list[Finding]:
