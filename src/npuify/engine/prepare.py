@@ -29,7 +29,7 @@ from npuify.project.included import included_requirements
 from npuify.project.programs import Programs
 from npuify.project.survey import KINDS, share_of_tensorflow, survey
 from npuify.project.tensorflow import Marks, marks_of, tensorflow_specifier
-from npuify.rules.packages.extensions.replacing import as_replaced, replaced_extensions
+from npuify.rules.packages.extensions.replaced import as_replaced, replaced_extensions
 from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_style
 

@@ -12,7 +12,7 @@ from npuify.rules.common.helper_modules import used_helpers
 from npuify.rules.environment.line_ends import NORMALIZED, normalized
 from npuify.rules.environment.line_ends import RULE as LINE_ENDS
 from npuify.rules.packages.extensions.replacing import RULE as REPLACING
-from npuify.rules.packages.extensions.replacing import used_kernels
+from npuify.rules.packages.extensions.written_kernels import used_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -88,7 +88,8 @@ def test_samples(grid: bool) -> None:
         if stacked:
             assert packed.stack_furthest_point_sampling(xyz, temp, _counts(SIZES), idx, _counts(samples)) == 1
         else:
-            packed.furthest_point_sampling(3, max(SIZES), xyz, _ends(SIZES), _ends(samples), temp, idx)
+            largest = torch.tensor(max(SIZES))  # callers hand over tensors, too
+            packed.furthest_point_sampling(3, largest, xyz, _ends(SIZES), _ends(samples), temp, idx)
         for which in range(3):
             begin, far = _begin(SIZES, which), [1e10] * SIZES[which]
             threads = 1024 if stacked else 8  # the largest power of two in 14

@@ -431,6 +431,25 @@ def test_the_import_changes_and_what_it_needs_is_written(tmp_path: Path, style: 
 
 
 @pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("style", ["npu", "portable"])
+@pytest.mark.parametrize(
+    "import_from", ["from .pick_ext import pick as take", "from net.ops.pick_ext import (\n    pick as take,\n)"]
+)
+def test_functions_that_are_imported_by_name(tmp_path: Path, style: str, import_from: str) -> None:
+    """As most programs with Gaussian splatting do: ``from simple_knn._C import distCUDA2``."""
+    wrapper = f"import torch\n\n{import_from}\n\n\ndef pick(points, size):\n    return take(points, size, 0)\n"
+    source, target = _write(tmp_path / "in", {**PROJECT, "net/ops/pick.py": wrapper}), tmp_path / "out"
+    options = Options(cache=False, jobs=1, replace_kernels=True, style=style)
+    npuify.migrate(source, target, options)
+    text = (target / "net/ops/pick.py").read_text()
+    assert "from .npuify_kernels.pick_ext import pick as take\n" in text
+    assert (import_from.splitlines()[0] in text) == (style == "portable")
+    compile(text, "pick.py", "exec")
+    assert (target / "net/ops/npuify_kernels/pick_ext.py").exists()
+    assert npuify.migrate(target, None, options, mode="check").changed_files == ()
+
+
+@pytest.mark.usefixtures("known")
 @pytest.mark.parametrize(
     ("others", "wanted"),
     [

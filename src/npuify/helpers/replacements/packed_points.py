@@ -59,7 +59,7 @@ def _nearest(nsample, xyz, new_xyz, offset, new_offset, idx, dist2, missing):
 
 def furthest_point_sampling(b, n, xyz, offset, new_offset, tmp, idx):
     """As many samples of each set as ``new_offset`` says; ``n`` is the size of the largest set."""
-    bits = min(max(n, 1).bit_length() - 1, 10)
+    bits = min(max(int(n), 1).bit_length() - 1, 10)
     for (begin, end), (first, last) in zip(_bounds(offset), _bounds(new_offset)):  # noqa: B905
         _sample(xyz[begin:end], tmp[begin:end], idx[first:last], begin, bits)
 

@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""The structural similarity of images with a Gaussian window of 11 pixels, and its derivatives: fused-ssim.
+"""The structural similarity of images with a Gaussian window of 11 pixels, and its derivatives: fused-ssim 1.0.
 
 float32, images of (batch, channels, height, width), zeros around them. The window is laid on rows and then on columns,
 by two convolutions of each map; five maps are held for the result, three for the gradient, where the kernel holds none.
@@ -30,28 +30,18 @@ def _each(*images):
 
 
 def fusedssim(c1, c2, img1, img2, train):
-    """The similarity of each pixel; and for training its derivatives by mean, variance and covariance.
-
-    A similarity is kept between -1 and 1, and has no derivative there; the first image's variance is at least 0.
-    """
+    """The similarity of each pixel; and for training its derivatives by mean, variance and covariance."""
     mean1, square1, mean2, square2, product = _each(img1, img1 * img1, img2, img2 * img2, img1 * img2)
-    return _result(c1, c2, img1, mean1, square1, mean2, square2, product, train)
-
-
-def _result(c1, c2, img1, mean1, square1, mean2, square2, product, train):
-    variance1, variance2 = (square1 - mean1 * mean1).clamp(min=0), (square2 - mean2 * mean2).clamp(min=0)
-    a, b = mean1 * mean1 + mean2 * mean2 + c1, variance1 + variance2 + c2
+    a = mean1 * mean1 + mean2 * mean2 + c1
+    b = square1 - mean1 * mean1 + square2 - mean2 * mean2 + c2
     c, d = 2 * mean1 * mean2 + c1, 2 * (product - mean1 * mean2) + c2
     similarity = (c * d) / (a * b)
-    inside = ((similarity >= -1) & (similarity <= 1)).to(similarity.dtype)
-    similarity = similarity.clamp(-1, 1)
     if not train:
         none = img1.new_empty(0)
         return similarity, none, none.clone(), none.clone()
-    by_mean = (
-        (mean2 * 2 * d - mean2 * 2 * c) / (a * b) - mean1 * 2 * c * d / (a * a * b) + mean1 * 2 * c * d / (a * b * b)
-    )
-    return similarity, by_mean * inside, -c * d / (a * b * b) * inside, 2 * c / (a * b) * inside
+    by_mean = (mean2 * 2 * d - mean2 * 2 * c) / (a * b)
+    by_mean = by_mean - mean1 * 2 * c * d / (a * a * b) + mean1 * 2 * c * d / (a * b * b)
+    return similarity, by_mean, -c * d / (a * b * b), 2 * c / (a * b)
 
 
 def fusedssim_backward(c1, c2, img1, img2, dl_dmap, dm_dmu1, dm_dsigma1_sq, dm_dsigma12):

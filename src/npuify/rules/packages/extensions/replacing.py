@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from npuify.analysis.project import module_name
-from npuify.helpers import KERNELS, kernel_text
+from npuify.helpers import KERNELS
 from npuify.language import commas, phrase
 from npuify.model import Edit, Evidence, Finding, Safety, Severity
 from npuify.rules.common.helper_modules import import_finding
 from npuify.rules.common.span_findings import span_finding
-from npuify.rules.opt_ins import ReplacedExtension
 from npuify.rules.packages.extensions.builds import called_function, loading_helpers
+from npuify.rules.packages.extensions.written_kernels import either_way, import_lines
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
-    from npuify.model import NativeOperator
+    from npuify.rules.opt_ins import ReplacedExtension
 
 CODE: Final = "NPU643"
 
@@ -69,72 +68,6 @@ RULE = list_rule(
 )
 
 _LOADERS: Final = frozenset(("load", "load_inline"))
-
-
-# --- what is replaced ---
-
-
-def replaced_extensions(
-    operators: Iterable[NativeOperator], python: Mapping[str, bytes]
-) -> tuple[ReplacedExtension, ...]:
-    """The extensions of a project of which at least one operator has a replacement.
-
-    Args:
-        operators: all of the project.
-        python: the texts of its Python files, by path.
-    """
-    by_module: dict[str, list[NativeOperator]] = {}
-    for one in operators:
-        if one.module and not one.module.startswith("torch.ops.") and not one.has_npu:
-            by_module.setdefault(one.module, []).append(one)
-    found = []
-    lasts = [module.rpartition(".")[2] for module in by_module]
-    for module, group in sorted(by_module.items()):
-        functions = tuple((one.name, *_split(one.replacement)) for one in group if one.replacement)
-        if any(one.replacement and one.difficulty != "host" for one in group):
-            last = module.rpartition(".")[2]
-            name = last if lasts.count(last) == 1 else module.replace(".", "_")
-            # Functions without a kernel are a part of the extension, too, and go with it.
-            missing = tuple(one.name for one in group if not one.replacement)
-            files = sorted({place.rpartition(":")[0] for one in group for place in one.calls})
-            ways = {file: _way_of_import(file, python) for file in files}
-            by_name, either = (tuple(file for file in files if ways[file] == way) for way in ("name", "either"))
-            found.append(ReplacedExtension(module, name, functions, missing, by_name, either, tuple(files)))
-    return tuple(found)
-
-
-def _way_of_import(relative: str, python: Mapping[str, bytes]) -> str:
-    """How a project imports a file: by its ``name`` alone, as part of a ``package``, or perhaps ``either`` way."""
-    folder, _, last = relative.rpartition("/")
-    if not folder:
-        return "name"
-    name, above = last.removesuffix(".py").encode(), folder.rpartition("/")[2].encode()
-    plain = re.compile(rb"^[ \t]*(?:from %b import |import %b\b)" % (name, name), re.MULTILINE)
-    dotted = re.compile(
-        rb"^[ \t]*(?:from|import) (?:[\w.]*\.)?(?:%b\.%b\b|%b import [^\n]*\b%b\b)" % (above, name, above, name)
-        + rb"|^[ \t]*from \.+(?:%b| import [^\n]*\b%b)\b" % (name, name),
-        re.MULTILINE,
-    )
-    by_name = any(plain.search(data) for data in python.values())
-    by_package = any(dotted.search(data) for data in python.values())
-    if by_name != by_package:
-        return "name" if by_name else "package"
-    return "package" if not by_name and f"{folder}/__init__.py" in python else "either"
-
-
-def as_replaced(
-    operators: Sequence[NativeOperator], extensions: Sequence[ReplacedExtension]
-) -> tuple[NativeOperator, ...]:
-    """The operators of a project as they are once extensions are replaced."""
-    done = {(one.module, name) for one in extensions for name, _, _ in one.functions}
-    return tuple(
-        msgspec.structs.replace(one, has_npu=True) if (one.module, one.name) in done else one for one in operators
-    )
-
-
-def _split(replacement: str) -> tuple[str, str]:
-    family, _, function = replacement.partition(".")
-    return family, function
 
 
 # --- the files that import it ---
@@ -275,7 +208,7 @@ def _import_of_built(source: PythonSource, extension: ReplacedExtension) -> list
     (finding,) = import_finding(source, RULE, alias, f"{extension.name} as {alias}", KERNELS)
     (edit,) = finding.edits
     line = f"from {KERNELS} import {extension.name} as {alias}"
-    lines = source.text.newline.join(_import_lines(extension, source.relative, alias))
+    lines = source.text.newline.join(import_lines(extension, source.relative, alias))
     edits = (msgspec.structs.replace(edit, after=edit.after.replace(line, lines)),)
     return [msgspec.structs.replace(finding, subject=extension.module, message=_message(extension), edits=edits)]
 
@@ -288,6 +221,9 @@ def _imported(
     *,
     portable: bool,
 ) -> Iterator[Finding]:
+    if isinstance(node, ast.ImportFrom) and (extension := _source_of(node, source, extensions)) is not None:
+        yield from _names_imported(node, source, extension, parent, portable=portable)
+        return
     for alias in node.names:
         extension = _meant(node, alias, source, extensions)
         if extension is None:
@@ -301,23 +237,54 @@ def _imported(
         indent = source.data[line_start:start].decode()
         if indent.strip() or _is_guarded(parent):
             continue
-        new = _import_lines(extension, source.relative, local)
+        new = import_lines(extension, source.relative, local)
         others = [one for one in node.names if one is not alias]
         old = source.segment(start, end)
         if portable and others:
             continue
         if portable:
-            new = ["try:", f"    {old}", "except ImportError:", *(f"    {line}" for line in new)]
+            new = _guarded(old, new)
         elif others:
             new = [ast.unparse(type(node)(**{**vars(node), "names": others})), *new]
         text = f"{source.text.newline}{indent}".join(new)
         yield _finding(source, start, end, extension, Edit(start, end, old, text))
 
 
+def _names_imported(
+    node: ast.ImportFrom,
+    source: PythonSource,
+    extension: ReplacedExtension,
+    parent: ast.AST | None,
+    *,
+    portable: bool,
+) -> Iterator[Finding]:
+    """``from package.extension import function``: the names stay, and come from elsewhere."""
+    start, end = source.start(node), source.end(node)
+    indent = source.data[source.data.rfind(b"\n", 0, start) + 1 : start].decode()
+    if indent.strip() or _is_guarded(parent) or any(one.name == "*" for one in node.names):
+        return
+    names = ", ".join(one.name + (f" as {one.asname}" if one.asname else "") for one in node.names)
+    old, new = source.segment(start, end), either_way(extension, source.relative, f".{extension.name} import {names}")
+    if portable:
+        new = _guarded(old, new)
+    text = f"{source.text.newline}{indent}".join(new)
+    yield _finding(source, start, end, extension, Edit(start, end, old, text))
+
+
+def _guarded(old: str, new: Sequence[str]) -> list[str]:
+    """The import as it was, and the other where the extension is not built."""
+    return [
+        "try:",
+        *(f"    {line}" for line in old.splitlines()),
+        "except ImportError:",
+        *(f"    {line}" for line in new),
+    ]
+
+
 def _is_guarded(holder: ast.AST | None) -> bool:
     """Whether an import in ``holder`` has one behind it that takes its place: a migrated file in the portable style."""
     return isinstance(holder, ast.Try) and any(
-        isinstance(inner, ast.ImportFrom) and (inner.module or "").rpartition(".")[2] == KERNELS
+        isinstance(inner, ast.ImportFrom) and KERNELS in (inner.module or "").split(".")
         for handler in holder.handlers
         for inner in handler.body
     )
@@ -331,21 +298,43 @@ def _meant(
 ) -> ReplacedExtension | None:
     """The extension that an import names."""
     if isinstance(node, ast.ImportFrom):
-        if (node.module or "").rpartition(".")[2] == KERNELS:
+        if KERNELS in (node.module or "").split("."):
             return None
-        package = source.module.split(".")
-        is_package = source.relative.rpartition("/")[2] == "__init__.py"
-        up = node.level - (1 if is_package else 0)
-        above = ".".join(package[: len(package) - up]) if node.level else ""
-        full = ".".join(part for part in (above, node.module or "", alias.name) if part)
+        full = ".".join(part for part in (_above(node, source), node.module or "", alias.name) if part)
     else:
         full = alias.name
+    return _of_name(full, extensions, relative=isinstance(node, ast.ImportFrom) and bool(node.level))
+
+
+def _above(node: ast.ImportFrom, source: PythonSource) -> str:
+    """The package that the dots of an import mean."""
+    package = source.module.split(".")
+    is_package = source.relative.rpartition("/")[2] == "__init__.py"
+    up = node.level - (1 if is_package else 0)
+    return ".".join(package[: len(package) - up]) if node.level else ""
+
+
+def _source_of(
+    node: ast.ImportFrom, source: PythonSource, extensions: Sequence[ReplacedExtension]
+) -> ReplacedExtension | None:
+    """The extension whose functions an import names."""
+    if not node.module or KERNELS in node.module.split("."):
+        return None
+    full = ".".join(part for part in (_above(node, source), node.module) if part)
+    found = _of_name(full, extensions, relative=bool(node.level))
+    if found is None:
+        return None
+    functions = {name for name, _, _ in found.functions} | set(found.missing)
+    return found if functions.issuperset(one.name for one in node.names) else None
+
+
+def _of_name(full: str, extensions: Sequence[ReplacedExtension], *, relative: bool) -> ReplacedExtension | None:
     same = [one for one in extensions if full == one.module or full.endswith(f".{one.module}")]
     if not same:
         # The folders before the name may lie on sys.path, or setup.py may name only the last part.
         last = full.rpartition(".")[2]
         same = [one for one in extensions if one.module == last or one.module.endswith(f".{full}")]
-        if not same and isinstance(node, ast.ImportFrom) and node.level:
+        if not same and relative:
             same = [one for one in extensions if one.module.rpartition(".")[2] == last]
     return same[0] if len(same) == 1 else None
 
@@ -407,59 +396,3 @@ def _finding(source: PythonSource, start: int, end: int, extension: ReplacedExte
         advice="run the project's own tests of this operator; the module that takes its place says what its limits are",
         edits=(edit,),
     )
-
-
-# --- the modules that are written ---
-
-
-def _folder(extension: ReplacedExtension, relative: str) -> str:
-    """The folder in which what takes an extension's place lies, for a file that imports it."""
-    folder = relative.rpartition("/")[0]
-    return f"{folder}/{KERNELS}" if folder else KERNELS
-
-
-def _import_lines(extension: ReplacedExtension, relative: str, local: str) -> list[str]:
-    """The lines by which a file imports it under a name: relative to itself, where it is a part of a package."""
-    what = f"import {extension.name}" + (f" as {local}" if local != extension.name else "")
-    by_name, by_package = f"from {KERNELS} {what}", f"from .{KERNELS} {what}"
-    if "/" not in relative or relative in extension.imported_by_name:
-        return [by_name]
-    if relative in extension.imported_either_way:
-        return ["try:", f"    {by_package}", "except ImportError:", f"    {by_name}"]
-    return [by_package]
-
-
-def used_kernels(contents: Mapping[str, bytes], extensions: Sequence[ReplacedExtension]) -> dict[str, bytes]:
-    """The modules that migrated files import from ``npuify_kernels``, by the path at which each has to lie."""
-    wanted: dict[str, bytes] = {}
-    for relative, data in contents.items():
-        if KERNELS.encode() not in data:
-            continue
-        imported = set(re.findall(rb"from [\w.]*\b" + KERNELS.encode() + rb" import (\w+)", data))
-        for extension in extensions:
-            if extension.name.encode() in imported:
-                folder = _folder(extension, relative)
-                wanted[f"{folder}/__init__.py"] = kernel_text("__init__")
-                wanted[f"{folder}/{extension.name}.py"] = _facade(extension)
-                for family in sorted({family for _, family, _ in extension.functions}):
-                    wanted[f"{folder}/of_{family}.py"] = kernel_text(family)
-    return wanted
-
-
-def _facade(extension: ReplacedExtension) -> bytes:
-    """The module that has the extension's functions."""
-    lines = [
-        kernel_text("extension").decode().rstrip("\n").replace("EXTENSION", extension.module),
-        "",
-    ]
-    by_family: dict[str, list[str]] = {}
-    for name, family, function in extension.functions:
-        by_family.setdefault(family, []).append(function if function == name else f"{function} as {name}")
-    imports = [
-        f"from .of_{family} import {one}  # noqa: F401"
-        for family, names in sorted(by_family.items())
-        for one in sorted(names)
-    ]
-    text = "\n".join(lines).replace("# IMPORTS", "\n".join(imports))
-    missing = ", ".join(f'"{name}"' for name in extension.missing)
-    return text.replace("MISSING = ()", f"MISSING = ({missing}{',' if missing else ''})").encode()

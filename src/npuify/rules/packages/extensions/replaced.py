@@ -1,0 +1,78 @@
+"""Which CUDA extensions of a project are replaced, and by what."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from npuify.rules.opt_ins import ReplacedExtension
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from npuify.model import NativeOperator
+
+
+def replaced_extensions(
+    operators: Iterable[NativeOperator], python: Mapping[str, bytes]
+) -> tuple[ReplacedExtension, ...]:
+    """The extensions of a project of which at least one operator has a replacement.
+
+    Args:
+        operators: all of the project.
+        python: the texts of its Python files, by path.
+    """
+    by_module: dict[str, list[NativeOperator]] = {}
+    for one in operators:
+        if one.module and not one.module.startswith("torch.ops.") and not one.has_npu:
+            by_module.setdefault(one.module, []).append(one)
+    found = []
+    lasts = [module.rpartition(".")[2] for module in by_module]
+    for module, group in sorted(by_module.items()):
+        functions = tuple((one.name, *_split(one.replacement)) for one in group if one.replacement)
+        if any(one.replacement and one.difficulty != "host" for one in group):
+            last = module.rpartition(".")[2]
+            name = last if lasts.count(last) == 1 else module.replace(".", "_")
+            # Functions without a kernel are a part of the extension, too, and go with it.
+            missing = tuple(one.name for one in group if not one.replacement)
+            files = sorted({place.rpartition(":")[0] for one in group for place in one.calls})
+            ways = {file: _way_of_import(file, python) for file in files}
+            by_name, either = (tuple(file for file in files if ways[file] == way) for way in ("name", "either"))
+            found.append(ReplacedExtension(module, name, functions, missing, by_name, either, tuple(files)))
+    return tuple(found)
+
+
+def _way_of_import(relative: str, python: Mapping[str, bytes]) -> str:
+    """How a project imports a file: by its ``name`` alone, as part of a ``package``, or perhaps ``either`` way."""
+    folder, _, last = relative.rpartition("/")
+    if not folder:
+        return "name"
+    name, above = last.removesuffix(".py").encode(), folder.rpartition("/")[2].encode()
+    plain = re.compile(rb"^[ \t]*(?:from %b import |import %b\b)" % (name, name), re.MULTILINE)
+    dotted = re.compile(
+        rb"^[ \t]*(?:from|import) (?:[\w.]*\.)?(?:%b\.%b\b|%b import [^\n]*\b%b\b)" % (above, name, above, name)
+        + rb"|^[ \t]*from \.+(?:%b| import [^\n]*\b%b)\b" % (name, name),
+        re.MULTILINE,
+    )
+    by_name = any(plain.search(data) for data in python.values())
+    by_package = any(dotted.search(data) for data in python.values())
+    if by_name != by_package:
+        return "name" if by_name else "package"
+    return "package" if not by_name and f"{folder}/__init__.py" in python else "either"
+
+
+def as_replaced(
+    operators: Sequence[NativeOperator], extensions: Sequence[ReplacedExtension]
+) -> tuple[NativeOperator, ...]:
+    """The operators of a project as they are once extensions are replaced."""
+    done = {(one.module, name) for one in extensions for name, _, _ in one.functions}
+    return tuple(
+        msgspec.structs.replace(one, has_npu=True) if (one.module, one.name) in done else one for one in operators
+    )
+
+
+def _split(replacement: str) -> tuple[str, str]:
+    family, _, function = replacement.partition(".")
+    return family, function
