@@ -410,6 +410,24 @@ def test_functions_of_one_name_in_two_extensions_are_told_apart() -> None:
     assert set(_digests(without).values()) == {""}
 
 
+BY_KEY = """
+from torch.utils.cpp_extension import BuildExtension, CUDAExtension
+
+names = dict(one="one_ext", two="two_ext")
+sources = {"one": ["csrc/one.cpp", "csrc/one.cu"], "two": ["csrc/two.cpp"], "three": ["csrc/three.cpp"]}
+made = [CUDAExtension(name=names.get(mode, None), sources=sources[mode]) for mode in ("one",)]
+"""
+
+
+def test_extensions_that_are_looked_up_by_a_key() -> None:
+    """VMamba's setup.py and those after its example."""
+    found = [one for one in builds_in("setup.py", BY_KEY.encode()) if one.module]
+    assert {one.module: one.sources for one in found} == {
+        "one_ext": ("csrc/one.cpp", "csrc/one.cu"),
+        "two_ext": ("csrc/two.cpp",),
+    }
+
+
 # --- what is written ---
 
 
@@ -524,6 +542,36 @@ def test_a_name_with_values_in_it_is_that_of_the_variable(tmp_path: Path, kernel
     npuify.migrate(_write(tmp_path / "in", files), target, REPLACE)
     assert ("\next = npuify_ext\n" in (target / "ops/pick.py").read_text()) == replaced
     assert npuify.migrate(target, None, REPLACE, mode="check").changed_files == ()
+
+
+IMPORTS = {
+    "from": (
+        "try:\n    from .pick_ext import \\\n        pick as of_cuda\nexcept ImportError:\n    of_cuda = None\n",
+        "    from .npuify_kernels.pick_ext import pick as of_cuda\n",
+        "        from .npuify_kernels.pick_ext import pick as of_cuda\n",
+    ),
+    "importlib": (
+        "import importlib\n\npick_ext = importlib.import_module('net.ops.pick_ext')\n\n\ndef f(x):\n    return pick_ext.pick(x, 1, 0)\n",
+        "\npick_ext = npuify_pick_ext\n",
+        "npuify_pick_ext if npuify_pick_ext.TAKES_ITS_PLACE else importlib.import_module('net.ops.pick_ext')\n",
+    ),
+}
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("style", ["npu", "portable"])
+@pytest.mark.parametrize("form", IMPORTS)
+def test_other_forms_of_imports(tmp_path: Path, form: str, style: str) -> None:
+    """fast-transformers names functions, OpenFold asks importlib."""
+    text, npu, portable = IMPORTS[form]
+    options = Options(cache=False, jobs=1, replace_kernels=True, style=style)
+    target = tmp_path / "out"
+    npuify.migrate(_write(tmp_path / "in", {**PROJECT, "net/ops/pick.py": text}), target, options)
+    made = (target / "net/ops/pick.py").read_text()
+    assert (portable if style == "portable" else npu) in made
+    compile(made, "pick.py", "exec")
+    assert (target / "net/ops/npuify_kernels/pick_ext.py").exists()
+    assert npuify.migrate(target, None, options, mode="check").changed_files == ()
 
 
 @pytest.mark.usefixtures("known")

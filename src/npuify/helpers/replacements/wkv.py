@@ -47,21 +47,41 @@ def _wkv(w, u, k, v):
     return (before * p + now * v) / (before * q + now)
 
 
+def _wide(tensor):
+    return tensor if tensor.dtype == torch.float64 else tensor.float()
+
+
+def _given(B, T, C, w, u, k, v):
+    w, u, k, v = (_wide(one) for one in (w, u, k, v))
+    return [w.expand(B, C), u.expand(B, C), k.reshape(B, T, C), v.reshape(B, T, C)]
+
+
 def forward(B, T, C, w, u, k, v, y):
     """Written into ``y``, (B, T, C)."""
-    y.copy_(_wkv(w.expand(B, C), u.expand(B, C), k.reshape(B, T, C), v.reshape(B, T, C)).reshape(y.shape))
+    y.copy_(_wkv(*_given(B, T, C, w, u, k, v)).reshape(y.shape))
+
+
+def _gradients(B, T, C, w, u, k, v, gy):
+    """Of ``w`` (times ``w``, as the kernel has it), ``u``, ``k`` and ``v``."""
+    with torch.enable_grad():
+        given = [one.detach().clone().requires_grad_() for one in _given(B, T, C, w, u, k, v)]
+        made = _wkv(*given)
+    made = torch.autograd.grad(made, given, _wide(gy).reshape(B, T, C), allow_unused=True)
+    # At a single time there is nothing before, which w could weigh.
+    made = [torch.zeros_like(a) if b is None else b for a, b in zip(given, made)]  # noqa: B905
+    return [made[0] * _wide(w), *made[1:]]
 
 
 def backward(B, T, C, w, u, k, v, gy, gw, gu, gk, gv):
-    """Gradients of ``w`` (times ``w``, as the kernel has it) and ``u`` are added to (B, C), the others written."""
-    with torch.enable_grad():
-        given = [w.expand(B, C), u.expand(B, C), k.reshape(B, T, C), v.reshape(B, T, C)]
-        given = [one.detach().clone().requires_grad_() for one in given]
-        made = _wkv(*given)
-    made = torch.autograd.grad(made, given, gy.reshape(B, T, C), allow_unused=True)
-    # At a single time there is nothing before, which w could weigh.
-    of_w, of_u, of_k, of_v = (torch.zeros_like(a) if b is None else b for a, b in zip(given, made))  # noqa: B905
-    gw += (of_w * w).reshape(gw.shape)
+    """Gradients of ``w`` (times ``w``) and ``u`` are added to (B, C), the others written."""
+    of_w, of_u, of_k, of_v = _gradients(B, T, C, w, u, k, v, gy)
+    gw += of_w.reshape(gw.shape)
     gu += of_u.reshape(gu.shape)
     gk.copy_(of_k.reshape(gk.shape))
     gv.copy_(of_v.reshape(gv.shape))
+
+
+def backward_of_output(B, T, C, w, u, k, v, y, gy, gw, gu, gk, gv):
+    """The later form, which is given what came out as well: all gradients are written."""
+    for target, value in zip((gw, gu, gk, gv), _gradients(B, T, C, w, u, k, v, gy)):  # noqa: B905
+        target.copy_(value.reshape(target.shape))

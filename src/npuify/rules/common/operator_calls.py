@@ -115,10 +115,13 @@ def _from(word: bytes) -> re.Pattern[bytes]:
 
 
 def _end_of_list(data: bytes, start: int, end: int) -> int:
-    """The end of the names that an import lists, in brackets or on one line."""
+    """The end of the names that an import lists, in brackets or on one line, which a backslash makes longer."""
     if data[start : start + 1] == b"(":
         close = data.find(b")", start)
         return close if close >= 0 else end
+    while data[max(0, end - 2) : end].rstrip(b"\r").endswith(b"\\") and end < len(data):
+        after = data.find(b"\n", end + 1)
+        end = after if after >= 0 else len(data)
     return end
 
 

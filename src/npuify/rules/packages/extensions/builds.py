@@ -60,6 +60,7 @@ def builds_in(relative: str, data: bytes) -> list[Build]:
     torch = b"cpp_extension" in data
     builds = [_build(relative, call, constants, makers, targets.get(call, ""), torch=torch) for call in calls]
     found = [build for build in builds if build is not None]
+    found += [build for call in calls for build in _by_key(relative, tree, call, constants, makers)]
     helped = list(_through_helpers(relative, tree, calls, constants)) if torch else []
     if helped:
         # The call inside the helper names nothing itself.
@@ -100,6 +101,49 @@ def _build(
     full = f"{module}.{name}" if module and name else name
     functions = _names(given.get("functions"), constants)
     return Build(full, tuple(sources), relative, call.lineno, kind, tuple(code), functions)
+
+
+def _by_key(
+    relative: str, tree: ast.AST, call: ast.Call, constants: dict[str, str], makers: dict[str, str]
+) -> Iterator[Build]:
+    """What a call makes whose name and sources come from dictionaries, by one key: an extension for each key."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    kind = makers.get(called_function(call), "")
+    names, sources = (_looked_up(given.get(one)) for one in ("name", "sources"))
+    if not kind or not names or not sources:
+        return
+    tables = {
+        target.id: _table(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name) and target.id in (names, sources)
+    }
+    for key, value in tables.get(names, {}).items():
+        module, paths = _text(value, constants), _texts(tables.get(sources, {}).get(key), constants)
+        if module and paths:
+            yield Build(module, tuple(paths), relative, call.lineno, kind)
+
+
+def _looked_up(node: ast.expr | None) -> str:
+    """The dictionary in which a value is looked up: ``names[key]`` or ``names.get(key)``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":
+        node = node.func
+    holder = node.value if isinstance(node, (ast.Attribute, ast.Subscript)) else None
+    return holder.id if isinstance(holder, ast.Name) else ""
+
+
+def _table(node: ast.expr) -> dict[str, ast.expr]:
+    """What a dictionary that is written out holds, by its keys."""
+    if isinstance(node, ast.Dict):
+        return {
+            key.value: value
+            for key, value in zip(node.keys, node.values, strict=True)
+            if isinstance(key, ast.Constant) and isinstance(key.value, str)
+        }
+    if isinstance(node, ast.Call) and called_function(node) == "dict":
+        return {keyword.arg: keyword.value for keyword in node.keywords if keyword.arg}
+    return {}
 
 
 def loading_helpers(tree: ast.AST) -> dict[str, tuple[int, int]]:

@@ -13,16 +13,17 @@ from npuify.language import commas, phrase
 from npuify.model import Edit, Evidence, Finding, Safety, Severity
 from npuify.rules.common.helper_modules import import_finding
 from npuify.rules.common.span_findings import span_finding
-from npuify.rules.packages.extensions.builds import called_function, loading_helpers
+from npuify.rules.packages.extensions.loading import Loading, may_load
 from npuify.rules.packages.extensions.written_kernels import either_way, import_lines
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from npuify.analysis.project import ProjectIndex
     from npuify.rules.opt_ins import ReplacedExtension
+    from npuify.rules.packages.extensions.loading import LoadingFunction
 
 CODE: Final = "NPU643"
 
@@ -67,9 +68,6 @@ RULE = list_rule(
     )
 )
 
-_LOADERS: Final = frozenset(("load", "load_inline"))
-
-
 # --- the files that import it ---
 
 
@@ -91,7 +89,7 @@ def replacing_findings(
         portable: keep the extension where it is built.
     """
     # Elsewhere a name such as _C is something else.
-    extensions = [one for one in extensions if relative in one.files or _may_load(raw, one)]
+    extensions = [one for one in extensions if relative in one.files or may_load(raw, one)]
     if not may_concern(raw, extensions) or relative.rpartition("/")[2] == "setup.py":
         return []
     source = PythonSource(relative, module_name(relative), raw, reexport=project.reexport)
@@ -99,21 +97,18 @@ def replacing_findings(
     found: list[Finding] = []
     built: dict[str, ReplacedExtension] = {}
     left_out: set[ast.AST] = set()
-    helpers = loading_helpers(source.tree) if b"cpp_extension" in raw else {}
-    for function in _only_loading(source.tree, helpers, extensions, parents) if helpers else ():
-        left, extension = _left(function, source, helpers, extensions, parents, portable=portable)
-        found += left
-        if extension is not None:
-            built[extension.name] = extension
-        left_out.update(ast.walk(function))
+    loading = Loading(source.tree, extensions, parents)
+    for function in loading.functions():
+        left_out.update(ast.walk(function.node))
+        if function.first is not None:
+            found.append(_left(function, function.first, source, portable=portable))
+        if function.value is not None or portable:
+            made = function.value or function.one
+            built[made.name] = made
     for node in ast.walk(source.tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             found += _imported(node, source, extensions, parents.get(node), portable=portable)
-        elif (
-            isinstance(node, ast.Call)
-            and node not in left_out
-            and (extension := _loaded(node, extensions, parents.get(node), helpers)) is not None
-        ):
+        elif isinstance(node, ast.Call) and node not in left_out and (extension := loading.built(node)) is not None:
             if not isinstance(parents.get(node), ast.IfExp):
                 found.append(_built(node, source, extension, portable=portable))
             built[extension.name] = extension
@@ -125,74 +120,15 @@ def replacing_findings(
     return found
 
 
-def _may_load(raw: bytes, extension: ReplacedExtension) -> bool:
-    """Whether a file that calls nothing of an extension may build it for others, by a helper of its own."""
-    name = extension.module.encode()
-    return b"cpp_extension" in raw and (b'"%b"' % name in raw or b"'%b'" % name in raw)
-
-
-def _only_loading(
-    tree: ast.AST,
-    helpers: Mapping[str, tuple[int, int]],
-    extensions: Sequence[ReplacedExtension],
-    parents: Mapping[ast.AST, ast.AST],
-) -> Iterator[ast.FunctionDef]:
-    """Functions with a helper inside all of whose calls build what is replaced: they ask nvcc before, and so fail."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and any(
-            isinstance(one, ast.FunctionDef) and one.name in helpers for one in node.body
-        ):
-            calls = [one for one in ast.walk(node) if isinstance(one, ast.Call) and called_function(one) in helpers]
-            if calls and all(_loaded(one, extensions, parents.get(one), helpers) is not None for one in calls):
-                yield node
-
-
-def _left(
-    function: ast.FunctionDef,
-    source: PythonSource,
-    helpers: Mapping[str, tuple[int, int]],
-    extensions: Sequence[ReplacedExtension],
-    parents: Mapping[ast.AST, ast.AST],
-    *,
-    portable: bool,
-) -> tuple[list[Finding], ReplacedExtension | None]:
+def _left(function: LoadingFunction, first: ast.stmt, source: PythonSource, *, portable: bool) -> Finding:
     """The function is left at once, with what it would give: nothing, or one of the modules."""
-    body = [one for one in function.body if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))]
-    first = body[0]
-    calls = [one for one in ast.walk(function) if isinstance(one, ast.Call) and called_function(one) in helpers]
-    made = {
-        target.id: _loaded(call, extensions, parents.get(call), helpers)
-        for call in calls
-        if isinstance(holder := parents.get(call), ast.Assign)
-        for target in holder.targets
-        if isinstance(target, ast.Name)
-    }
-    given = [one.value for one in function.body if isinstance(one, ast.Return)]
-    extension = next((made[one.id] for one in given if isinstance(one, ast.Name) and one.id in made), None)
-    if isinstance(first, ast.Return) or (given and extension is None) or _leaves(first):
-        return [], extension
-    any_of_them = extension or next(_loaded(call, extensions, parents.get(call), helpers) for call in calls)
-    assert any_of_them is not None
-    start = source.start(first)
-    line_start = source.data.rfind(b"\n", 0, start) + 1
-    indent = source.data[line_start:start].decode()
-    value = f" {_alias(extension)}" if extension is not None else ""
-    alias = _alias(any_of_them)
-    newline = source.text.newline
-    text = f"return{value}{newline}{indent}"
+    start, extension = source.start(first), function.value or function.one
+    indent = source.data[source.data.rfind(b"\n", 0, start) + 1 : start].decode()
+    newline = source.text.newline + indent
+    text = f"return {_alias(function.value)}" if function.value is not None else "return"
     if portable:
-        text = f"if {alias}.TAKES_ITS_PLACE:{newline}{indent}    return{value}{newline}{indent}"
-    finding = _finding(source, start, start, any_of_them, Edit(start, start, "", text))
-    return [finding], any_of_them if extension is not None or portable else None
-
-
-def _leaves(statement: ast.stmt) -> bool:
-    """Whether a statement is what stands there once the file was migrated in the portable style."""
-    return (
-        isinstance(statement, ast.If)
-        and isinstance(statement.test, ast.Attribute)
-        and statement.test.attr == "TAKES_ITS_PLACE"
-    )
+        text = f"if {_alias(extension)}.TAKES_ITS_PLACE:{newline}    {text}"
+    return _finding(source, start, start, extension, Edit(start, start, "", f"{text}{newline}"))
 
 
 def _alias(extension: ReplacedExtension) -> str:
@@ -337,28 +273,6 @@ def _of_name(full: str, extensions: Sequence[ReplacedExtension], *, relative: bo
         if not same and relative:
             same = [one for one in extensions if one.module.rpartition(".")[2] == last]
     return same[0] if len(same) == 1 else None
-
-
-def _loaded(
-    node: ast.Call,
-    extensions: Sequence[ReplacedExtension],
-    parent: ast.AST | None,
-    helpers: Mapping[str, tuple[int, int]],
-) -> ReplacedExtension | None:
-    """The extension that a call of torch's ``load``, or of a helper that hands its arguments on to it, builds."""
-    function = called_function(node)
-    given = {keyword.arg: keyword.value for keyword in node.keywords}
-    if function in helpers:
-        place = helpers[function][0]
-        name = node.args[place] if place < len(node.args) else None
-    elif function in _LOADERS and ("sources" in given or len(node.args) > 1):
-        name = given.get("name", node.args[0] if node.args else None)
-    else:
-        return None
-    module: object = name.value if isinstance(name, ast.Constant) else None
-    if isinstance(name, ast.JoinedStr) and isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
-        module = parent.targets[0].id
-    return next((one for one in extensions if one.module == module), None)
 
 
 def _built(node: ast.Call, source: PythonSource, extension: ReplacedExtension, *, portable: bool) -> Finding:
