@@ -39,6 +39,10 @@ class PaddleName(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """The keyword without which a call needs nothing; empty: any use counts."""
 
 
+_CORE = ("paddle.framework.core.", "paddle.fluid.core.")
+"""Other names of ``paddle.base.core``; ``paddle.fluid`` was its folder up to Paddle 2.4."""
+
+
 @cache
 def paddle_names() -> Mapping[str, PaddleName]:
     """The rows by name."""
@@ -50,6 +54,8 @@ def paddle_name(name: str) -> PaddleName | None:
     """What is known of a qualified name; a row whose name ends in a star is about all that begin so."""
     if not name.startswith("paddle."):
         return None
+    if name.startswith(_CORE):
+        name = "paddle.base.core." + name.rpartition("core.")[2]
     return paddle_names().get(name) or next((row for row in _families() if name.startswith(row.cuda[:-1])), None)
 
 

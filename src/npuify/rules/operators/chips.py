@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.chip import _GATES, _OLDER, _once
+from npuify.rules.common.paddle import is_of_paddle
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def overflow_saturates(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
     if name not in _QUESTIONS or not node.args:
         return
     asked = file.code(node.args[0]).lower()
-    if not any(word in asked for word in ("loss", "grad")) or not _once("NPU419", file):
+    if not any(word in asked for word in ("loss", "grad")) or is_of_paddle(file) or not _once("NPU419", file):
         return
     who = product.title if product is not None else _OLDER
     yield file.report(

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.frameworks.paddle import paddle_name, paddle_names
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.paddle.guards import asks_for_gpu, guarded_by
+from npuify.rules.paddle.settings import npu_switch
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -68,7 +70,37 @@ def paddle_cuda_name(node: ast.Attribute | ast.Name | ast.ImportFrom, file: Pyth
         call = parent if isinstance(parent, ast.Call) and parent.func is node else None
         if row.with_keyword and row.with_keyword not in _keywords(call):
             return
-        yield _report(node, row, _edits(node, call, row, file), file)
+        edits = _edits(node, call, row, file)
+        if call is not None and edits and row.npu.endswith("is_compiled_with_custom_device"):
+            yield _question(node, call, row, edits, file)
+        else:
+            yield _report(node, row, edits, file)
+
+
+def _question(node: ast.Attribute, call: ast.Call, row: PaddleName, edits: list[Edit], file: PythonFile) -> Diagnostic:
+    """Whether Paddle is built for CUDA: an NPU takes a branch that chooses a device, not one that needs CUDA."""
+    if asks_for_gpu(call, file) and npu_switch(file.source.relative, file.project) is True:
+        # use_gpu stays CUDA's beside use_npu: told that CUDA were there, the program would go its way.
+        return _report(node, row, [], file)._replace(
+            severity=Severity.INFO,
+            message="asked for use_gpu alone, which is false on an NPU: use_npu has a way of its own here",
+            advice="check that the project's own NPU support is complete here",
+        )
+    guarded = guarded_by(call, file)
+    found = _report(node, row, [] if guarded.only_cuda else edits, file)
+    if guarded.only_cuda:
+        return found._replace(
+            advice=phrase(
+                "what follows needs CUDA ({names}): take it out, and ask for the custom device for what an NPU has",
+                names=", ".join(guarded.only_cuda),
+            )
+        )
+    if not guarded.chooses_device:
+        return found._replace(
+            safety=Safety.REVIEW,
+            advice="see whether the code behind it runs on an NPU: it names no device, and may need CUDA",
+        )
+    return found
 
 
 def _imported(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
