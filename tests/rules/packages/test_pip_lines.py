@@ -233,3 +233,15 @@ def test_an_image_whose_tag_is_a_variable() -> None:
     text = "ARG BASE=nvidia/cuda\nARG TAG=12.1.0-devel-ubuntu22.04\nFROM ${BASE}:${TAG} AS x\nFROM $OTHER\n"
     found = [one for one in findings(text, name="Dockerfile") if one.code == "NPU720"]
     assert [(one.start.line, one.subject) for one in found] == [(1, "nvidia/cuda"), (3, "nvidia/cuda")]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pip install torch==1.4.0+cpu torchvision==0.5.0+cpu -f https://download.pytorch.org/whl/torch_stable.html\n",
+        "pip install torch==2.0.1 torchaudio==2.0.2 --index-url https://download.pytorch.org/whl/cu118\n",
+    ],
+)
+def test_what_belongs_to_torch_waits_for_it(text: str) -> None:
+    assert output(text, name="install.sh") == text
+    assert "torch==2.14.0 torch-npu==2.14.0" in output(text, unsafe=True, name="install.sh")
