@@ -575,6 +575,23 @@ def test_other_forms_of_imports(tmp_path: Path, form: str, style: str) -> None:
 
 
 @pytest.mark.usefixtures("known")
+def test_a_file_that_only_sees_whether_it_is_there(tmp_path: Path) -> None:
+    """apex's multi_tensor_apply imports amp_C and calls nothing of it."""
+    asks = "try:\n    import pick_ext\n\n    THERE = True\nexcept ImportError:\n    THERE = False\n"
+    files = {
+        **PROJECT,
+        "setup.py": SETUP.replace("net.ops.pick_ext", "pick_ext"),
+        "net/ops/pick.py": "import pick_ext\n\n\ndef pick(points):\n    return pick_ext.pick(points, 4, 0)\n",
+        "net/there.py": asks,
+    }
+    source, target = _write(tmp_path / "in", files), tmp_path / "out"
+    npuify.migrate(source, target, REPLACE)
+    assert "    from .npuify_kernels import pick_ext\n" in (target / "net/there.py").read_text()
+    assert (target / "net/npuify_kernels/pick_ext.py").exists()
+    assert npuify.migrate(target, None, REPLACE, mode="check").changed_files == ()
+
+
+@pytest.mark.usefixtures("known")
 def test_another_thing_of_the_same_name_stays(tmp_path: Path) -> None:
     """Settings are called _C in many a project that calls its extension so, too."""
     other = "from .defaults import pick_ext as cfg\n\nprint(cfg.size)\n"

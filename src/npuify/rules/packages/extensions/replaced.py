@@ -10,7 +10,7 @@ import msgspec
 from npuify.rules.opt_ins import ReplacedExtension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from npuify.model import NativeOperator
 
@@ -37,11 +37,22 @@ def replaced_extensions(
             name = last if lasts.count(last) == 1 else module.replace(".", "_")
             # Functions without a kernel are a part of the extension, too, and go with it.
             missing = tuple(one.name for one in group if not one.replacement)
-            files = sorted({place.rpartition(":")[0] for one in group for place in one.calls})
+            calling = {place.rpartition(":")[0] for one in group for place in one.calls}
+            files = sorted(calling.union(_importing(module, python)))
             ways = {file: _way_of_import(file, python) for file in files}
             by_name, either = (tuple(file for file in files if ways[file] == way) for way in ("name", "either"))
             found.append(ReplacedExtension(module, name, functions, missing, by_name, either, tuple(files)))
     return tuple(found)
+
+
+def _importing(module: str, python: Mapping[str, bytes]) -> Iterator[str]:
+    """The files that import an extension by its whole name: some call nothing, and only see whether it is there."""
+    if "." in module or f"{module}.py" in {path.rpartition("/")[2] for path in python}:
+        return
+    plain = re.compile(rb"^[ \t]*import %b(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:#[^\n]*)?\r?$" % module.encode(), re.MULTILINE)
+    for path, data in python.items():
+        if module.encode() in data and path.rpartition("/")[2] != "setup.py" and plain.search(data):
+            yield path
 
 
 def _way_of_import(relative: str, python: Mapping[str, bytes]) -> str:
