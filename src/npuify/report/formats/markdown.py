@@ -2,33 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.language import mark, phrase, plural, sentences, told
-from npuify.model import Evidence, MigrationResult, Safety, ScanResult
+from npuify.language import phrase, sentences
+from npuify.model import Evidence, MigrationResult, ScanResult
 from npuify.report.addresses import rule_address
+from npuify.report.formats.markdown_findings import checklist
+from npuify.report.formats.markdown_text import cell, code_cell, inline_code, prose, sentence, shortened
 from npuify.report.ledger import in_words, ledger_of
 from npuify.report.scope import is_for_tensorflow
-from npuify.report.summary import counted, in_order, summarise
-from npuify.report.verdict import by_status, hours, judge, status
-from npuify.visible import in_one_line
+from npuify.report.summary import in_order, summarise
+from npuify.report.verdict import by_status, hours, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from npuify.model import Change, FileError, Finding
     from npuify.report.summary import Summary
     from npuify.report.verdict import Group, Place, Verdict
 
-_EDITS = {
-    Safety.SAFE: mark("safe: same meaning on the NPU"),
-    Safety.REVIEW: mark("review: usually correct; review it, then apply with `--unsafe`"),
-    Safety.MANUAL: "by hand",
-}
 _ACTS = {"migrated": "npuify", "review": "to review", "manual": "by hand", "note": "note"}
 
 
@@ -52,7 +46,7 @@ def _scan(result: ScanResult) -> Iterator[str]:
     yield from _release(result)
     yield from (phrase("## What was found"), "")
     yield from _by_code(summary, result.findings, migrated=False)
-    yield from _checklist(result.findings, nothing=phrase("No work was found."), migrated=False)
+    yield from checklist(result.findings, nothing=phrase("No work was found."), migrated=False)
     yield from _errors(result.errors)
     yield from _limits(result.findings, migrated=False, for_tensorflow=is_for_tensorflow(result))
 
@@ -64,7 +58,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
     yield from _numbers(
         (phrase("Source"), _folder(scan.root)),
         *(
-            [(phrase("Migrated copy"), _code_cell(result.destination))]
+            [(phrase("Migrated copy"), code_cell(result.destination))]
             if result.destination not in {"", scan.root}
             else []
         ),
@@ -85,7 +79,7 @@ def _migration(result: MigrationResult) -> Iterator[str]:
             "",
         )
         yield from _by_code(summary, result.left, migrated=True)
-    yield from _checklist(result.left, nothing=phrase("Nothing that npuify knows of."), migrated=True)
+    yield from checklist(result.left, nothing=phrase("Nothing that npuify knows of."), migrated=True)
     yield from _errors(scan.errors)
     yield from _limits(result.left, migrated=True, for_tensorflow=is_for_tensorflow(result.scan))
 
@@ -104,7 +98,7 @@ def _ledger(scan: ScanResult) -> tuple[tuple[str, str], ...]:
 def _folder(root: str) -> str:
     """A folder as it was given; where that was ``.`` or ``..``, its name."""
     path = Path(root)
-    return _code_cell(root if path.name not in ("", "..") else path.resolve().name or root)
+    return code_cell(root if path.name not in ("", "..") else path.resolve().name or root)
 
 
 def _severities(summary: Summary, before: str = "") -> tuple[tuple[str, str], ...]:
@@ -113,32 +107,32 @@ def _severities(summary: Summary, before: str = "") -> tuple[tuple[str, str], ..
         ("warning", phrase("warnings (may run wrong or slowly)")),
         ("info", phrase("notes (nothing breaks)")),
     )
-    return tuple((_sentence(before + text), str(summary.by_severity[key])) for key, text in words)
+    return tuple((sentence(before + text), str(summary.by_severity[key])) for key, text in words)
 
 
 def _release(scan: ScanResult) -> Iterator[str]:
     release = scan.release
     yield from (phrase("## Target release"), "")
     if is_for_tensorflow(scan):
-        yield from (phrase("{text}.", text=_text(scan.tensorflow.rstrip("."))), "")
+        yield from (phrase("{text}.", text=prose(scan.tensorflow.rstrip("."))), "")
         return
-    cann = phrase(" and CANN {version}", version=_text(release.cann)) if release.cann else ""
+    cann = phrase(" and CANN {version}", version=prose(release.cann)) if release.cann else ""
     yield phrase(
         "**torch_npu {text}**, with torch {text2}{cann}.",
-        text=_text(release.torch_npu),
-        text2=_text(release.torch),
+        text=prose(release.torch_npu),
+        text2=prose(release.torch),
         cann=cann,
     )
     if release.reason:
-        yield phrase("Why: {reason}.", reason=_text(release.reason.removesuffix(".")))
+        yield phrase("Why: {reason}.", reason=prose(release.reason.removesuffix(".")))
     if scan.style != "npu":
-        yield phrase("Style: {style}.", style=_text(scan.style))
+        yield phrase("Style: {style}.", style=prose(scan.style))
     yield ""
 
 
 def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
     yield from (phrase("## How much work is it?"), "")
-    yield from (sentences(phrase("**{title}.**", title=phrase(verdict.title)), _text(verdict.summary)), "")
+    yield from (sentences(phrase("**{title}.**", title=phrase(verdict.title)), prose(verdict.summary)), "")
     yield from (phrase("Estimate: **{hours}** for one person.", hours=hours(verdict.estimate)), "")
     if verdict.blockers:
         yield from (phrase("What blocks everything else:"), "")
@@ -146,15 +140,15 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
             # What has a line is ticked off below, at its place.
             box = "" if one.places[0].line else "[ ] "
             yield f"- {box}" + phrase(
-                "**{what}**: {why} {places}", what=_text(one.what), why=_text(one.why), places=_where(one.places)
+                "**{what}**: {why} {places}", what=prose(one.what), why=prose(one.why), places=_where(one.places)
             )
             if one.advice:
-                yield phrase("  - What to do: {text}", text=_text(one.advice))
+                yield phrase("  - What to do: {text}", text=prose(one.advice))
         yield ""
     if verdict.deciding:
         yield from (phrase("What else costs most:") if verdict.blockers else phrase("What costs most:"), "")
         yield from (
-            "- " + phrase("{what}: {why} {places}", what=_text(one.what), why=_text(one.why), places=_where(one.places))
+            "- " + phrase("{what}: {why} {places}", what=prose(one.what), why=prose(one.why), places=_where(one.places))
             for one in verdict.deciding
         )
         yield ""
@@ -163,8 +157,8 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
         yield from (
             phrase(
                 "- Only with `{text}`: {text2} {where}",
-                text=_text(one.what),
-                text2=_text(one.why),
+                text=prose(one.what),
+                text2=prose(one.why),
                 where=_where(one.places),
             )
             for one in verdict.conditional
@@ -173,7 +167,7 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
     if verdict.operators:
         yield from (phrase("Operators that determine whether it runs, and how fast:"), "")
         yield from (
-            "- " + phrase("{what}: {why} {places}", what=_text(one.what), why=_text(one.why), places=_where(one.places))
+            "- " + phrase("{what}: {why} {places}", what=prose(one.what), why=prose(one.why), places=_where(one.places))
             for one in verdict.operators
         )
         yield ""
@@ -186,9 +180,9 @@ def _verdict(verdict: Verdict, migrated: str) -> Iterator[str]:
     if verdict.estimate.parts:
         yield from (phrase("| part of the estimate | hours, low | high | counted |"), "|---|---:|---:|---|")
         for part in verdict.estimate.parts:
-            yield f"| {_cell(part.name)} | {part.low:.1f} | {part.high:.1f} | {_cell(part.basis)} |"
+            yield f"| {cell(part.name)} | {part.low:.1f} | {part.high:.1f} | {cell(part.basis)} |"
         yield ""
-        yield from (sentences(*map(_text, verdict.estimate.how)), "")
+        yield from (sentences(*map(prose, verdict.estimate.how)), "")
     yield from _programs(verdict)
     yield from _survey(verdict)
 
@@ -203,10 +197,10 @@ def _programs(verdict: Verdict) -> Iterator[str]:
         "|---|---|---|---|",
     )
     for one in verdict.programs:
-        decides = "; ".join(f"{_cell(kind.what)} {_where(kind.places)}" for kind in (*one.blockers, *one.deciding))
-        asked = ", ".join(_code_cell(switch.what) for switch in one.conditional)
-        said = sentences(phrase("{title}.", title=phrase(one.title)), _cell(one.summary))
-        yield f"| {_code_cell(one.file)} | {said} | {decides} | {asked} |"
+        decides = "; ".join(f"{cell(kind.what)} {_where(kind.places)}" for kind in (*one.blockers, *one.deciding))
+        asked = ", ".join(code_cell(switch.what) for switch in one.conditional)
+        said = sentences(phrase("{title}.", title=phrase(one.title)), cell(one.summary))
+        yield f"| {code_cell(one.file)} | {said} | {decides} | {asked} |"
     yield ""
 
 
@@ -216,9 +210,9 @@ def _survey(verdict: Verdict) -> Iterator[str]:
         yield from (phrase("### Entry points"), "", phrase("| file | how it was found |"), "|---|---|")
         for point in survey.entry_points:
             first = point.mentions[0]
-            said = f", {_code_cell(first.text)}" if first.text else ""
-            place = _code_cell(f"{first.file}:{first.line}")
-            yield f"| {_code_cell(point.file)} | {_cell(first.kind)}, {place}{said} |"
+            said = f", {code_cell(first.text)}" if first.text else ""
+            place = code_cell(f"{first.file}:{first.line}")
+            yield f"| {code_cell(point.file)} | {cell(first.kind)}, {place}{said} |"
         yield ""
     if survey.frameworks:
         yield from (
@@ -229,12 +223,12 @@ def _survey(verdict: Verdict) -> Iterator[str]:
         )
         for one in survey.frameworks:
             asked = (
-                phrase("{version} in {file}", version=_code_cell(one.version), file=_code_cell(one.required_by))
+                phrase("{version} in {file}", version=code_cell(one.version), file=code_cell(one.required_by))
                 if one.version
                 else phrase("not specified")
             )
             cuda = phrase(" (published for CUDA)") if one.cuda_only else ""
-            yield f"| {_cell(one.name)}{cuda} | {asked} | {one.files} |"
+            yield f"| {cell(one.name)}{cuda} | {asked} | {one.files} |"
         yield ""
 
 
@@ -245,7 +239,7 @@ def _group_row(name: str, group: Group) -> str:
 
 def _where(places: Sequence[Place]) -> str:
     """The first places, in brackets."""
-    named = [_code(f"{place.file}:{place.line}" if place.line else place.file) for place in places[:3]]
+    named = [inline_code(f"{place.file}:{place.line}" if place.line else place.file) for place in places[:3]]
     more = phrase(" and {value} more", value=len(places) - 3) if len(places) > 3 else ""
     return f"({', '.join(named)}{more})" if named else ""
 
@@ -264,7 +258,7 @@ def _by_code(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -
         ]
         address = rule_address(one.code)
         code = f"[{one.code}]({address})" if address else one.code
-        yield f"| {code} | {_cell(one.name)} | {one.count} | {phrase(one.severity.value)} | {', '.join(words)} |"
+        yield f"| {code} | {cell(one.name)} | {one.count} | {phrase(one.severity.value)} | {', '.join(words)} |"
     yield ""
 
 
@@ -279,108 +273,18 @@ def _changes(changes: Sequence[Change]) -> Iterator[str]:
         groups.setdefault((change.code, change.name), []).append(change)
     for (code, name), group in sorted(groups.items()):
         files = len({change.file for change in group})
-        yield f"| {code} | {_cell(name)} | {len(group)} | {files} | {_example(group)} |"
+        yield f"| {code} | {cell(name)} | {len(group)} | {files} | {_example(group)} |"
     yield ""
     yield from (phrase("| file | edits |"), "|---|---:|")
     for file, count in sorted(Counter(change.file for change in changes).items()):
-        yield f"| {_code_cell(file)} | {count} |"
+        yield f"| {code_cell(file)} | {count} |"
     yield ""
 
 
 def _example(changes: Sequence[Change]) -> str:
     """What is said most often of these changes."""
     ((message, _),) = Counter(change.message for change in changes).most_common(1)
-    return _text(_shortened(message, 120), code=_code_cell)
-
-
-def _checklist(findings: Sequence[Finding], *, nothing: str, migrated: bool) -> Iterator[str]:
-    """What a person has to act on, to tick off; without a box what npuify does by itself, and what is worth knowing."""
-    groups: dict[str, list[Finding]] = {}
-    for finding in sorted(findings, key=lambda one: (one.file, one.start)):
-        groups.setdefault(status(finding, migrated=migrated), []).append(finding)
-    acting = sorted(groups.get("manual", []) + groups.get("review", []), key=lambda one: (one.file, one.start))
-    if acting:
-        if not migrated:
-            yield from (phrase("## What you have to do"), "")
-        yield from (phrase("{sentence} to tick off.", sentence=_sentence(counted(len(acting), "place"))), "")
-        yield from _ticked(acting)
-    else:
-        yield from (nothing, "")
-    if "migrated" in groups:
-        yield from (
-            phrase("## What npuify changes automatically"),
-            "",
-            phrase("With `npuify migrate`, which lists each edit."),
-            "",
-        )
-        yield from _listed(groups["migrated"])
-    if "note" in groups:
-        yield from (phrase("## Worth knowing"), "", phrase("Nothing breaks if these are left unchanged."), "")
-        yield from _listed(groups["note"])
-
-
-def _ticked(findings: Sequence[Finding]) -> Iterator[str]:
-    """One box for each place."""
-    for file, group in groupby(findings, key=lambda one: one.file):
-        yield from (f"### {_code(file)}", "")
-        for one in group:
-            what = f"**{phrase(one.severity.value)}** {one.code} {_code(one.name)}"
-            yield phrase(
-                "- [ ] line {line}: {what}: {message}{sure}",
-                line=one.start.line,
-                what=what,
-                message=_text(one.message),
-                sure=_sure(one),
-            )
-            if one.advice:
-                yield phrase("  - What to do: {text}", text=_text(one.advice))
-            if one.edits:
-                yield phrase(
-                    "  - An edit is offered ({EDITS}): {offered}",
-                    EDITS=phrase(_EDITS[one.safety]),
-                    offered=_offered(one),
-                )
-        yield ""
-
-
-def _listed(findings: Sequence[Finding]) -> Iterator[str]:
-    """One item for all places of a file of which the same is to be said."""
-    for file, group in groupby(findings, key=lambda one: one.file):
-        yield from (f"### {_code(file)}", "")
-        lines: dict[tuple[str, str], list[int]] = {}
-        for one in group:
-            said = phrase(
-                "{code}: {message}{sure}",
-                code=f"{one.code} {_code(one.name)}",
-                message=_text(one.message),
-                sure=_sure(one),
-            )
-            if one.edits:
-                said = phrase("{said}: {edit}", said=said, edit=_offered(one))
-            lines.setdefault((said, one.advice), []).append(one.start.line)
-        for (said, advice), numbers in lines.items():
-            where = ", ".join(map(str, dict.fromkeys(numbers)))
-            yield (
-                phrase("- line {where}: {said}", where=where, said=said)
-                if len(set(numbers)) == 1
-                else phrase("- lines {where}: {said}", where=where, said=said)
-            )
-            if advice:
-                yield phrase("  - What to do: {text}", text=_text(advice))
-        yield ""
-
-
-def _sure(finding: Finding) -> str:
-    unsure = finding.evidence in {Evidence.ASSUMED, Evidence.REPORTED}
-    return phrase(" *({value}, not confirmed)*", value=finding.evidence.value) if unsure else ""
-
-
-def _offered(finding: Finding) -> str:
-    edit, others = finding.edits[0], len(finding.edits) - 1
-    before, after = (_shortened(" ".join(text.split())) for text in (edit.before, edit.after))
-    more = plural(", and {count} more edit", ", and {count} more edits", others) if others else ""
-    nothing = phrase("nothing")
-    return f"{_code(before) if before else nothing} → {_code(after) if after else nothing}{more}"
+    return prose(shortened(message, 120), code=code_cell)
 
 
 def _errors(errors: Sequence[FileError]) -> Iterator[str]:
@@ -389,11 +293,13 @@ def _errors(errors: Sequence[FileError]) -> Iterator[str]:
     yield from (phrase("## Files that could not be processed properly"), "")
     for error in in_order(errors):
         place = (
-            phrase("{file} line {line}", file=_code(error.file), line=error.line) if error.line else _code(error.file)
+            phrase("{file} line {line}", file=inline_code(error.file), line=error.line)
+            if error.line
+            else inline_code(error.file)
         )
-        yield phrase("- [ ] {place}: {message}", place=place, message=_text(error.message))
+        yield phrase("- [ ] {place}: {message}", place=place, message=prose(error.message))
         if error.advice:
-            yield phrase("  - What to do: {text}", text=_text(error.advice))
+            yield phrase("  - What to do: {text}", text=prose(error.advice))
     yield ""
 
 
@@ -418,47 +324,3 @@ def _limits(findings: Sequence[Finding], *, migrated: bool, for_tensorflow: bool
         listed = ", ".join(f"{kind.value} {kinds[kind.value]}" for kind in Evidence if kinds[kind.value])
         yield phrase("- Evidence for the facts behind the entries above: {listed}.", listed=listed)
     yield ""
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:]
-
-
-def _shortened(text: str, limit: int = 60) -> str:
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
-def _code(text: str) -> str:
-    """``text`` as inline code, also where it holds backticks. Not for a table's cell: see :func:`_code_cell`."""
-    text = in_one_line(text)
-    if not text:
-        return ""
-    ticks = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
-    pad = " " if text.startswith("`") or text.endswith("`") else ""
-    return f"{ticks}{pad}{text}{pad}{ticks}"
-
-
-def _code_cell(text: str) -> str:
-    """``text`` as inline code of a table's cell, where a pipe would end the cell even inside code.
-
-    Renderers do not agree on what a backslash before an escaped pipe means; such text is written without being code.
-    """
-    return _escaped(in_one_line(text)).replace("\\|", "&#124;") if "\\|" in text else _code(text).replace("|", "\\|")
-
-
-def _text(text: str, *, code: Callable[[str], str] = _code) -> str:
-    """Prose on one line: what is between backticks stays code, elsewhere nothing is taken for markup."""
-    pieces = in_one_line(told(text)).split("`")
-    # Backticks side by side would join into longer marks, which end where nobody meant it.
-    if len(pieces) % 2 == 0 or not all(pieces[1:-1]):
-        return _escaped("`".join(pieces))
-    return "".join(code(piece) if number % 2 else _escaped(piece) for number, piece in enumerate(pieces))
-
-
-def _escaped(text: str) -> str:
-    # "$" begins a formula and "&" an entity where a page is shown by a code host.
-    return re.sub(r"([\\`*_<>\[\]|#~$&])", r"\\\1", text)
-
-
-def _cell(text: str) -> str:
-    return _escaped(in_one_line(told(text)))

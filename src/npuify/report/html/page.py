@@ -15,24 +15,24 @@ from npuify.language import commas, phrase, told
 from npuify.model import MigrationResult, ScanResult, Severity
 from npuify.report.areas import area
 from npuify.report.evidence import KNOWN
-from npuify.report.html.charts import Bar, proportions, ranges, stacked
+from npuify.report.html.charts import proportions
 from npuify.report.html.code import Code
 from npuify.report.html.left_alone import left_alone
-from npuify.report.html.rows import STATUSES, diffs, rows
+from npuify.report.html.overview import actors, overview, prose
+from npuify.report.html.rows import diffs, rows
 from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import counted, in_order
-from npuify.report.verdict import Level, hours, judge
+from npuify.report.verdict import Level, judge
 from npuify.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from npuify.model import FileError, Survey
     from npuify.report.effort import Estimate
     from npuify.report.verdict import Blocker, Place, Verdict
 
-_FILES_CHARTED: Final = 16
 _ICONS: Final = {Level.RUNS: "✓", Level.REVIEW: "◐", Level.WORK: "✎", Level.BLOCKED: "✕"}
 
 
@@ -50,7 +50,7 @@ def render(result: ScanResult | MigrationResult) -> str:
         _tiles(verdict, migrated=code.migrated),
         _blockers(verdict),
         _programs(verdict),
-        _charts(table, verdict),
+        overview(table, verdict),
         _aim(scan, table),
         _survey(verdict.survey),
         _table(table),
@@ -191,7 +191,7 @@ def _programs(verdict: Verdict) -> str:
         asked = f'<p class="dim">{phrase("More only with {what}", what=switches)}</p>' if switches else ""
         items.append(
             f"<li><p><b>{escaped(phrase(one.title))}</b> {_place(one.file, 0)}</p>"
-            f'<p class="dim">{_prose(one.summary)}</p>'
+            f'<p class="dim">{prose(one.summary)}</p>'
             f"{decides}{asked}</li>"
         )
     style = "two" if len(items) > 1 else ""
@@ -204,7 +204,7 @@ def _programs(verdict: Verdict) -> str:
 def _kinds(kinds: Sequence[Blocker], style: str) -> str:
     items = "".join(
         f"<li><p><b>{escaped(shortened(told(one.what), 200))}</b> {_where(one.places)}</p>"
-        f'<p class="dim">{_prose(one.why)}</p>' + (f"<p>→ {_prose(one.advice)}</p>" if one.advice else "") + "</li>"
+        f'<p class="dim">{prose(one.why)}</p>' + (f"<p>→ {prose(one.advice)}</p>" if one.advice else "") + "</li>"
         for one in kinds
     )
     return f'<ul class="kinds {style}">{items}</ul>'
@@ -221,69 +221,6 @@ def _place(file: str, line: int) -> str:
     return f"<code><bdi>{escaped(shown)}</bdi></code>"
 
 
-def _prose(text: str) -> str:
-    """Prose with what stands between backticks as code."""
-    pieces = " ".join(told(text).split()).split("`")
-    if len(pieces) % 2 == 0:
-        return escaped("`".join(pieces))
-    return "".join(f"<code>{escaped(one)}</code>" if odd % 2 else escaped(one) for odd, one in enumerate(pieces))
-
-
-def _charts(table: Sequence[Mapping[str, Any]], verdict: Verdict) -> str:
-    stack, cards = [], []
-    if table:
-        areas = _counts((row["area"], row["status"]) for row in table)
-        files = _counts((row["file"], row["status"]) for row in table)
-        stack.append(
-            f'<div class="card"><h2>{phrase("By area")}'
-            f"</h2>{stacked(areas, STATUSES, phrase('Places by area'), 'area')}{_legend()}</div>"
-        )
-        more = len(files) - _FILES_CHARTED
-        rest = (
-            f'<p class="dim">{phrase("and {files} with fewer.", files=counted(more, "file"))}</p>' if more > 0 else ""
-        )
-        chart = stacked(files[:_FILES_CHARTED], STATUSES, phrase("Places by file"), "file")
-        cards.append(f'<div class="card"><h2>{phrase("By file")}</h2>{chart}{rest}</div>')
-    estimate = verdict.estimate
-    if not estimate.parts:
-        return ""
-    how = "".join(f"<p>{escaped(told(text))}</p>" for text in estimate.how)
-    parts = "".join(
-        f"<tr><td>{escaped(told(part.name))}</td><td class='n'>{part.low:.1f}</td><td class='n'>{part.high:.1f}</td>"
-        f"<td class='dim'>{escaped(told(part.basis))}</td></tr>"
-        for part in estimate.parts
-    )
-    who = phrase("{hours} for one person who knows the project and is new to Ascend.", hours=hours(estimate))
-    stack.append(
-        f'<div class="card"><h2>{phrase("By effort")}</h2><p>{escaped(who)}</p>'
-        f"{ranges(estimate.parts, phrase('Hours by part, from low to high'))}"
-        f"<details><summary>{phrase('How this is made, and what it leaves out')}</summary>{how}"
-        f"<table><thead><tr><th>{phrase('part')}</th><th class='n'>{phrase('low, h')}</th>"
-        f"<th class='n'>{phrase('high, h')}</th><th>{phrase('counted')}</th></tr>"
-        f"</thead><tbody>{parts}</tbody></table></details></div>"
-    )
-    return f'<section class="cards"><div class="stack">{"".join(stack)}</div>{"".join(cards)}</section>'
-
-
-def _counts(pairs: Iterable[tuple[str, str]]) -> list[Bar]:
-    groups: dict[str, Counter[str]] = {}
-    for label, status in pairs:
-        groups.setdefault(label, Counter())[status] += 1
-    bars = [Bar(label, counts) for label, counts in groups.items()]
-    return sorted(bars, key=lambda bar: (-sum(bar.counts.values()), bar.label))
-
-
-def _actors() -> dict[str, str]:
-    """Who acts, for each status, in the order in which they are drawn."""
-    words = (phrase("edited by npuify"), phrase("to review"), phrase("by hand"), phrase("notes"))
-    return dict(zip(STATUSES, words, strict=True))
-
-
-def _legend() -> str:
-    items = (f'<span><i class="k-{key}"></i>{word}</span>' for key, word in _actors().items())
-    return f'<p class="legend">{"".join(items)}</p>'
-
-
 def _aim(scan: ScanResult, table: Sequence[Mapping[str, Any]]) -> str:
     release = scan.release
     cann = f"<dt>CANN</dt><dd>{escaped(release.cann)}</dd>" if release.cann else ""
@@ -298,10 +235,10 @@ def _aim(scan: ScanResult, table: Sequence[Mapping[str, Any]]) -> str:
     )
     target = (
         f"<dl><dt>torch_npu</dt><dd>{escaped(release.torch_npu)}</dd><dt>torch</dt><dd>{escaped(release.torch)}</dd>{cann}"
-        f'</dl><p class="dim">{_prose(release.reason)}</p>'
+        f'</dl><p class="dim">{prose(release.reason)}</p>'
     )
     if is_for_tensorflow(scan):
-        target = f"<p>{_prose(scan.tensorflow)}</p>"
+        target = f"<p>{prose(scan.tensorflow)}</p>"
     return (
         f'<section class="cards"><div class="card"><h2>{phrase("Target release")}</h2>{target}</div>'
         f'<div class="card"><h2>{phrase("Evidence for the facts")}</h2>{evidence}</div></section>'
@@ -350,7 +287,7 @@ def _table(table: Sequence[Mapping[str, Any]]) -> str:
     without = phrase("The table needs its small script; the other formats of npuify contain the same as text.")
     options = "".join(f"<option>{escaped(name)}</option>" for name in sorted({area(row["code"]) for row in table}))
     severities = "".join(f'<option value="{name}">{level}</option>' for name, level in _levels().items())
-    statuses = "".join(f'<option value="{key}">{word}</option>' for key, word in _actors().items())
+    statuses = "".join(f'<option value="{key}">{word}</option>' for key, word in actors().items())
     return (
         f'<section class="card" id="findings"><h2>{phrase("Findings")} '
         f'<small id="count" role="status">{len(table)}</small></h2>'
@@ -408,8 +345,8 @@ def _errors(errors: Sequence[FileError]) -> str:
     if not errors:
         return ""
     items = "".join(
-        f"<li><p>{_place(error.file, error.line)} {_prose(error.message)}</p>"
-        + (f"<p class='dim'>→ {_prose(error.advice)}</p>" if error.advice else "")
+        f"<li><p>{_place(error.file, error.line)} {prose(error.message)}</p>"
+        + (f"<p class='dim'>→ {prose(error.advice)}</p>" if error.advice else "")
         + "</li>"
         for error in in_order(errors)
     )
@@ -430,7 +367,7 @@ def _limits(*, migrated: bool) -> str:
         )
     )
     made = phrase("Made by npuify {version}. This file loads nothing from anywhere.", version=escaped(__version__))
-    return f'<section class="limits"><p>{_prose(ran)}</p><p>{made}</p></section></main>'
+    return f'<section class="limits"><p>{prose(ran)}</p><p>{made}</p></section></main>'
 
 
 def _asset(name: str) -> str:
