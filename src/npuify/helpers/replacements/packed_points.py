@@ -3,7 +3,7 @@
 
 float32 and int32. Where a set ends is read from the device once for each call; the sets are then taken one by one. The
 distances of all pairs in a set are held, in slices of at most 2**24 numbers. ``furthest_point_sampling`` takes one step
-for each sample. Of points equally near the first counts, where the kernel's heap takes any.
+for each sample. Of points equally near any counts, as in the kernel's heap.
 """
 
 import torch
@@ -50,8 +50,8 @@ def _nearest(nsample, xyz, new_xyz, offset, new_offset, idx, dist2, missing):
             distance = _squared_distances(new_xyz[queries], known)
             if end - begin < nsample:
                 distance = torch.nn.functional.pad(distance, (0, nsample - (end - begin)), value=_FAR)
-            near, place = distance.sort(dim=1, stable=True)
-            near, place = near[:, :nsample], place[:, :nsample] + begin
+            near, place = distance.topk(nsample, dim=1, largest=False, sorted=True)
+            place = place + begin
             there = near < _FAR
             idx[queries] = torch.where(there, place, torch.full_like(place, missing(begin))).to(idx.dtype)
             dist2[queries] = torch.where(there, near, torch.full_like(near, _FAR))

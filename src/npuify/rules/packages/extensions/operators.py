@@ -210,7 +210,8 @@ class Operators:
 
     def _replacement(self, relative: str, binding: Binding) -> tuple[str, bool]:
         """What is proven to compute the same as an operator; and whether only operators of its name are replaced."""
-        if binding.name not in replaced_names():
+        if binding.name not in replaced_names() or binding.library:
+            # What is called through torch.ops is no module that an import could name.
             return "", False
         if self._prints is None:
             self._prints = self.fingerprints()
