@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from npuify.engine.catalog import all_rules
-from npuify.engine.worker import parses
+from npuify.engine.worker import Worker, parses
 from npuify.model import Edit, Evidence, Position, Safety, Severity
-from npuify.rewrite import fixpoint
+from npuify.options import Options
+from npuify.rewrite import fixpoint, plan
 from npuify.rewrite.fixpoint import migrate_file
 from npuify.rules import registry as base
 
@@ -18,6 +19,7 @@ from ..harness import findings, migrated, worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from npuify.model import Finding
     from npuify.rules.context import PythonFile
@@ -231,3 +233,27 @@ def test_what_an_edit_mends_is_not_left() -> None:
     assert "NPU620" in [finding.code for finding in findings(text)]
     for style in ("npu", "portable", "auto"):
         assert "NPU620" not in [finding.code for finding in migrated(text, style=style, unsafe=True).left]
+
+
+def test_later_rounds_see_what_the_first_made_of_other_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rule that asks of another file is answered by its edited text; before, by the text on the disk."""
+    (tmp_path / "place.py").write_text("import torch\nPLACE = 'cuda'\nx = torch.ones(1, device=PLACE)\n")
+    (tmp_path / "main.py").write_text("import torch\nfrom place import PLACE\nx = torch.ones(1).cuda().to(PLACE)\n")
+    seen = []
+    analyse_it = Worker.analyse
+
+    def watched(worker: Worker, relative: str, raw: bytes, **options: Any) -> Any:
+        if relative == "main.py":
+            project = worker.run.project
+            source = project.load("place.py")
+            assert source is not None and source.data == project.read("place.py")
+            npu, cuda = (project.files_with(word) for word in (b"npu", b"cuda"))
+            seen.append((options.get("is_later_round", False), b"'npu'" in source.data, npu, cuda))
+        return analyse_it(worker, relative, raw, **options)
+
+    monkeypatch.setattr(Worker, "analyse", watched)
+    _, contents = plan.plan(tmp_path, Options(jobs=1, cache=False, torch_npu="2.13.0"))
+    assert set(contents) == {"main.py", "place.py"}
+    both = ["main.py", "place.py"]
+    assert seen[0] == (False, False, [], both)
+    assert set(map(str, seen[1:])) == {str((True, True, both, []))}

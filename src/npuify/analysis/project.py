@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from npuify.analysis.files import FileModel
 from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
 from npuify.analysis.text_index import TextIndex
+from npuify.project.content import content
 from npuify.project.programs import beside
 from npuify.project.tensorflow import Marks
 from npuify.source.python import PythonSource
@@ -15,7 +16,7 @@ from npuify.source.text import UnreadableText
 from npuify.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from npuify.source.python.scopes import Binding
@@ -72,6 +73,7 @@ class ProjectIndex:
         supporting: the files of the programs that have one of these.
         on_tensorflow: how much of it computes with TensorFlow; see :func:`npuify.project.survey.share_of_tensorflow`.
         tensorflow_marks: which TensorFlow its files are written for.
+        contents: what some files hold instead of what is on the disk.
     """
 
     def __init__(
@@ -83,8 +85,10 @@ class ProjectIndex:
         supporting: frozenset[str] = frozenset(),
         on_tensorflow: str = "",
         tensorflow_marks: Marks = Marks(),  # noqa: B008 - it cannot be changed
+        contents: Mapping[str, bytes] | None = None,
     ) -> None:
         self.root = root
+        self._contents = contents or {}
         self.tensorflow_marks = tensorflow_marks
         self.on_tensorflow = on_tensorflow
         self._files = files
@@ -98,7 +102,7 @@ class ProjectIndex:
         self._own_cuda: list[tuple[OwnCuda, ...]] = []
         self._loaded: OrderedDict[str, FileModel | None] = OrderedDict()
         self._suffixes: dict[str, str] = {}
-        self._text = TextIndex(root, files)
+        self._text = TextIndex(root, files, contents)
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
         """What names stand for, with the files that this depends on."""
         self._bound_in: dict[str, _Bound | None] = {}
@@ -112,9 +116,23 @@ class ProjectIndex:
 
     def __reduce__(
         self,
-    ) -> tuple[type[ProjectIndex], tuple[Path, list[str], list[str], list[str], frozenset[str], str, Marks]]:
+    ) -> tuple[type[ProjectIndex], tuple[Any, ...]]:
         known = (self.root, self._files, self.own_cuda_files, self.supports_npu, self._supporting)
-        return ProjectIndex, (*known, self.on_tensorflow, self.tensorflow_marks)
+        return ProjectIndex, (*known, self.on_tensorflow, self.tensorflow_marks, self._contents)
+
+    def with_contents(self, contents: Mapping[str, bytes]) -> ProjectIndex:
+        """The same project, of which some files hold something else; nothing is remembered of what they held."""
+        known = (self.root, self._files, self.own_cuda_files, self.supports_npu, self._supporting)
+        return ProjectIndex(*known, self.on_tensorflow, self.tensorflow_marks, contents)
+
+    def read(self, relative: str) -> bytes:
+        """What a file of the project holds.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        known = self._contents.get(relative)
+        return content(f"{self.root}/{relative}") if known is None else known
 
     def handles_npu(self, relative: str) -> bool:
         """Whether a file belongs to a program that treats the NPU beside CUDA by itself, or lies beside such a one."""
@@ -222,13 +240,20 @@ class ProjectIndex:
         if relative in kept:
             kept.move_to_end(relative)
             return kept[relative]
-        source = _load(self.root, self._own_set, relative)
+        source = self._parse(relative)
         model = kept[relative] = None if source is None else FileModel(source)
         # More of a file is parsed when it is asked about, so that sizes change.
         size = sum(map(_size, kept.values()))
         while size > _MOST_KEPT and len(kept) > 1:
             size -= _size(kept.popitem(last=False)[1])
         return model
+
+    def _parse(self, relative: str) -> PythonSource | None:
+        try:
+            words = words_of(b"cuda") if relative in self._own_set else words_of()
+            return PythonSource(relative, module_name(relative), self.read(relative), words)
+        except (OSError, UnreadableText, SyntaxError):
+            return None
 
     def binding(self, qualified: str) -> tuple[PythonSource, list[Binding]] | None:
         """Where the project binds ``package.module.name`` at module level."""
@@ -375,12 +400,3 @@ def _size(model: FileModel | None) -> int:
     if model is None:
         return _AT_LEAST
     return max(model.source.parsed + len(model.source.data) // _UNPARSED, _AT_LEAST)
-
-
-def _load(root: Path, own_cuda_files: frozenset[str], relative: str) -> PythonSource | None:
-    try:
-        raw = (root / relative).read_bytes()
-        words = words_of(b"cuda") if relative in own_cuda_files else words_of()
-        return PythonSource(relative, module_name(relative), raw, words)
-    except (OSError, UnreadableText, SyntaxError):
-        return None

@@ -14,7 +14,7 @@ from npuify.analysis.stored_names import stored_names
 from npuify.project.content import content
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from npuify.analysis.stored_names import StoredNames
@@ -39,16 +39,22 @@ class TextIndex:
     Args:
         root: the project's root.
         files: relative paths of the files.
+        contents: what some files hold instead of what is on the disk.
     """
 
-    def __init__(self, root: Path, files: Sequence[str]) -> None:
+    def __init__(self, root: Path, files: Sequence[str], contents: Mapping[str, bytes] | None = None) -> None:
         self._root = root
+        self._contents = contents or {}
         self._files = files
         self._words: dict[bytes, list[str]] = {}
         self._with: dict[bytes, list[str]] = {}
         self._taking: dict[bytes, list[str]] = {}
         self._declared: dict[bytes, list[str]] = {}
         self._stored: dict[str, StoredNames | None] = {}
+
+    def _read(self, relative: str) -> bytes:
+        known = self._contents.get(relative)
+        return content(f"{self._root}/{relative}") if known is None else known
 
     def files_with(self, text: bytes) -> list[str]:
         """The files in which a text stands, in their order; where it begins or ends with a word, as a whole one."""
@@ -110,7 +116,7 @@ class TextIndex:
 
     def _note(self, relative: str, index: dict[bytes, list[str]], words_of: Callable[[bytes], Iterable[bytes]]) -> None:
         try:
-            words = words_of(content(f"{self._root}/{relative}"))
+            words = words_of(self._read(relative))
         except OSError:
             words = (_UNREAD,)
         for word in words:
@@ -121,13 +127,13 @@ class TextIndex:
 
     def _holds(self, relative: str, text: bytes) -> bool:
         try:
-            return text in content(f"{self._root}/{relative}")
+            return text in self._read(relative)
         except OSError:
             return True
 
     def _takes(self, relative: str, module: bytes) -> bool:
         try:
-            raw = content(f"{self._root}/{relative}")
+            raw = self._read(relative)
         except OSError:
             return True
         for match in re.finditer(rb"%b\b(\.__dict__)?" % re.escape(module), raw):
@@ -142,7 +148,7 @@ class TextIndex:
     def _is_stored_in(self, relative: str, name: bytes, of_self: bool) -> bool:
         if relative not in self._stored:
             try:
-                self._stored[relative] = stored_names(content(f"{self._root}/{relative}"))
+                self._stored[relative] = stored_names(self._read(relative))
             except OSError:
                 self._stored[relative] = None
         stored = self._stored[relative]

@@ -113,6 +113,12 @@ class Worker:
         run = self.run
         return Worker, (self.torch_npu, self.selection, run.project, run.plan, run.soc, None, run.vllm, run.tensorflow)
 
+    def seeing(self, contents: Mapping[str, bytes]) -> Worker:
+        """A worker for which some files of the project hold something else than on the disk."""
+        run = self.run
+        project = run.project.with_contents(contents)
+        return Worker(self.torch_npu, self.selection, project, run.plan, run.soc, self.rules, run.vllm, run.tensorflow)
+
     def close(self) -> None:
         """Let go of what refers back to this worker, and would wait for the collector with it."""
         self._options = None

@@ -84,6 +84,28 @@ _Origin = tuple[Position, str]
 """Where a finding's first edit is in the original, and its code."""
 
 
+class Begun(NamedTuple):
+    """A file after its first round of edits."""
+
+    relative: str
+    raw: bytes
+    kind: str
+    unsafe: bool
+    traced: Sequence[TracedPlace]
+    found: list[Finding]
+    errors: list[FileError]
+    ledger: list[LedgerEntry]
+    applied: Applied
+    left_alone: set[_Origin]
+    """The edits that would have broken the file."""
+    problems: list[FileError]
+
+    @property
+    def edited(self) -> bytes:
+        """What the file holds now."""
+        return Text(self.raw).encode(self.applied.data)
+
+
 def migrate_file(
     relative: str,
     raw: bytes,
@@ -93,6 +115,7 @@ def migrate_file(
     kind: str = "",
     traced: Sequence[TracedPlace] = (),
     decides: Decides | None = None,
+    later: Worker | None = None,
 ) -> MigratedFile:
     """Apply all wanted edits to a file.
 
@@ -104,7 +127,23 @@ def migrate_file(
         traced: what the program was seen to do in the file.
         decides: given the place of a finding's first edit in the original, and its code, whether that finding's edits
             are made; its answer None leaves it to their safety.
+        later: analyses the file once it is edited, and sees the project's other files as edits made them.
     """
+    begun = begin_file(relative, raw, worker, unsafe=unsafe, kind=kind, traced=traced, decides=decides)
+    return begun if isinstance(begun, MigratedFile) else finish_file(begun, later or worker, decides=decides)
+
+
+def begin_file(
+    relative: str,
+    raw: bytes,
+    worker: Worker,
+    *,
+    unsafe: bool,
+    kind: str = "",
+    traced: Sequence[TracedPlace] = (),
+    decides: Decides | None = None,
+) -> MigratedFile | Begun:
+    """The first round of :func:`migrate_file`; the whole of it where there is nothing to edit."""
     found, errors, _, ledger = worker.analyse(relative, raw, whole=False, kind=kind, keeps_ledger=True)
     found = proven(found, traced, lambda finding: finding.start.line)
     if not any(finding.edits for finding in found) or (decides is None and not wanted(found, unsafe=unsafe)):
@@ -118,51 +157,94 @@ def migrate_file(
         job = _Job(relative, kind, text, worker, unsafe, len(errors), traced, decides)
         if not job.wanted(found, OffsetMap()):
             return MigratedFile(relative, None, found, found, [], errors, ledger)
-        done = _rounds(job, found, ledger)
-        return done._replace(errors=[*errors, *done.errors], ledger=ledger)
+        applied, broken, problems = _first_round(job, found)
+        return Begun(relative, raw, kind, unsafe, traced, found, errors, ledger, applied, broken, problems)
     except (EditError, UnreadableText, _NotSettling) as error:
-        failure = FileError(relative, phrase("was left as it is: {error}", error=error), advice=_DEFECT)
-        return MigratedFile(relative, None, found, found, [], [*errors, failure], ledger)
+        return _as_it_was(relative, found, errors, ledger, error)
+
+
+def finish_file(begun: Begun, worker: Worker, *, decides: Decides | None = None) -> MigratedFile:
+    """The rounds after the first one.
+
+    Args:
+        begun: the file after its first round.
+        worker: sees the project's other files as their first round left them.
+        decides: as :func:`begin_file` was given it.
+    """
+    try:
+        known = len(begun.errors)
+        job = _Job(begun.relative, begun.kind, Text(begun.raw), worker, begun.unsafe, known, begun.traced, decides)
+        done = _rounds(job, begun)
+        return done._replace(errors=[*begun.errors, *done.errors], ledger=begun.ledger)
+    except (EditError, UnreadableText, _NotSettling) as error:
+        return _as_it_was(begun.relative, begun.found, begun.errors, begun.ledger, error)
+
+
+def _as_it_was(
+    relative: str, found: list[Finding], errors: list[FileError], ledger: list[LedgerEntry], error: Exception
+) -> MigratedFile:
+    failure = FileError(relative, phrase("was left as it is: {error}", error=error), advice=_DEFECT)
+    return MigratedFile(relative, None, found, found, [], [*errors, failure], ledger)
 
 
 class _NotSettling(Exception):
     pass
 
 
-def _rounds(job: _Job, found: list[Finding], ledger: Sequence[LedgerEntry]) -> MigratedFile:
-    """Apply edits until nothing changes any more; see :func:`migrate_file`."""
-    state = _State(job.original, b"", found)
-    begun = False
-    offsets = OffsetMap()
-    changes: list[Change] = []
+def _first_round(job: _Job, found: list[Finding]) -> tuple[Applied, set[_Origin], list[FileError]]:
+    """The edits of the original, with those that would break it, and what is said of these."""
+    state, offsets = _State(job.original, b"", found), OffsetMap()
+    left_alone = _left_at_first(found)
+    broken: set[_Origin] = set()
     problems: list[FileError] = []
-    # What the first round leaves stays left: later rounds see the names that it put beside it, or took away.
-    # An edit may begin at either end of what it is about.
-    left_alone: set[_Origin] = {
-        (place, finding.code) for finding in found if not finding.edits for place in (finding.start, finding.end)
-    }
-    cleared = {Position(one.line, one.column) for one in ledger if one.state is State.CLEARED and one.by != _BY_STYLE}
     for _ in range(MAX_ROUNDS):
-        chosen = [
-            finding
-            for finding in job.wanted(state.findings, offsets)
-            if _origin(finding, job, offsets) not in left_alone
-            and not (begun and _is_of(cleared, finding, job, offsets))
-        ]
-        if not chosen and begun and not state.needs_torch_npu:
-            break
+        chosen = [one for one in job.wanted(found, offsets) if _origin(one, job, offsets) not in left_alone | broken]
         applied = apply_findings(state.text.data, chosen)
-        broken = _breaking(applied, state, job, offsets)
-        if broken:
-            left_alone |= broken
-            problems += [_left_out(job, *origin) for origin in sorted(broken)]
-            continue
-        if not applied.edits and begun:
-            break
+        more = _breaking(applied, state, job, offsets)
+        if not more:
+            return applied, broken, problems
+        broken |= more
+        problems += [_left_out(job, *origin) for origin in sorted(more)]
+    raise _NotSettling(phrase("its edits do not settle after {MAX_ROUNDS} rounds", MAX_ROUNDS=MAX_ROUNDS))
+
+
+def _left_at_first(found: Sequence[Finding]) -> set[_Origin]:
+    """What the first round leaves, and stays left: later rounds see the names that it put beside it, or took away.
+
+    An edit may begin at either end of what it is about.
+    """
+    return {(place, finding.code) for finding in found if not finding.edits for place in (finding.start, finding.end)}
+
+
+def _rounds(job: _Job, begun: Begun) -> MigratedFile:
+    """Apply edits until nothing changes any more; see :func:`migrate_file`."""
+    found, problems = begun.found, list(begun.problems)
+    offsets = OffsetMap()
+    left_alone = _left_at_first(found) | begun.left_alone
+    cleared = {
+        Position(one.line, one.column) for one in begun.ledger if one.state is State.CLEARED and one.by != _BY_STYLE
+    }
+    state = _State(job.original, b"", found)
+    changes: list[Change] = []
+    applied = begun.applied
+    for _ in range(MAX_ROUNDS):
         changes += [_change(finding, job.original, offsets) for finding in applied.findings]
         offsets.add(applied.edits)
         state = _next(applied, state, job, offsets)
-        begun = True
+        while True:
+            chosen = [
+                finding
+                for finding in job.wanted(state.findings, offsets)
+                if _origin(finding, job, offsets) not in left_alone and not _is_of(cleared, finding, job, offsets)
+            ]
+            applied = apply_findings(state.text.data, chosen)
+            broken = _breaking(applied, state, job, offsets)
+            if not broken:
+                break
+            left_alone |= broken
+            problems += [_left_out(job, *origin) for origin in sorted(broken)]
+        if not applied.edits:
+            break
     else:
         raise _NotSettling(phrase("its edits do not settle after {MAX_ROUNDS} rounds", MAX_ROUNDS=MAX_ROUNDS))
     changes.sort(key=lambda change: (change.start, change.end, change.code))
@@ -173,7 +255,7 @@ def _rounds(job: _Job, found: list[Finding], ledger: Sequence[LedgerEntry]) -> M
             one
             for one in state.findings
             if (one.code != UNKNOWN.code or one.subject in not_understood)
-            and not (begun and one.edits and _is_of(cleared, one, job, offsets))
+            and not (one.edits and _is_of(cleared, one, job, offsets))
         ],
         changes,
         job.original,

@@ -17,7 +17,7 @@ from npuify.language import phrase
 from npuify.model import Change, FileError, MigrationResult, NpuifyError, Position
 from npuify.project.traced import read_trace
 from npuify.rewrite.diff import file_diff
-from npuify.rewrite.fixpoint import MigratedFile, migrate_file
+from npuify.rewrite.fixpoint import Begun, MigratedFile, begin_file, finish_file, migrate_file
 from npuify.rewrite.launchers import judged_anew
 from npuify.rewrite.whole_files import NewContents, device_helpers, linux_line_ends, replaced_kernels, stand_ins
 from npuify.rules.environment.line_ends import RULE as LINE_ENDS
@@ -71,7 +71,10 @@ class Draft:
             self.about_project = project_findings(prepared, options)
             self._trace = _trace(prepared, options)
             self._worker = prepared.worker()
-            migrated = _migrated(prepared, self._worker, self._trace, options, processes, progress)
+            begun = _begun(prepared, self._worker, self._trace, options, processes, progress)
+            edited = {one.relative: one.edited for one in begun if isinstance(one, Begun)}
+            self._later = self._worker.seeing(edited)
+            migrated = _finished(begun, self._later, processes)
         self._migrated = {file.relative: file for file in migrated}
         self._candidates = {one.relative: one for one in prepared.candidates}
         self._by_hand: dict[str, bytes] = {}
@@ -117,7 +120,7 @@ class Draft:
             places = self._trace.places if self._trace else {}
             unsafe, candidate = self._options.unsafe, self._candidates[relative]
             self._migrated[relative] = _migrate_one(
-                self._worker, candidate, unsafe=unsafe, traced=places, decides=decides
+                self._worker, candidate, unsafe=unsafe, traced=places, decides=decides, later=self._later
             )
 
     def write_by_hand(self, relative: str, raw: bytes | None) -> None:
@@ -215,23 +218,47 @@ def _trace(prepared: PreparedScan, options: Options) -> Trace | None:
     return read_trace(Path(options.from_trace), prepared.root, [file.relative for file in prepared.files])
 
 
-def _migrated(
+def _begun(
     prepared: PreparedScan,
     worker: Worker,
     trace: Trace | None,
     options: Options,
     processes: Processes,
     progress: Progress | None,
-) -> list[MigratedFile]:
-    """What becomes of each candidate, in the order of their paths."""
-    migrated = processes.map(
-        partial(_migrate_one, worker, unsafe=options.unsafe, traced=trace.places if trace else {}),
+) -> list[MigratedFile | Begun]:
+    """What the first round of edits makes of each candidate; the rounds after it see all files as that left them."""
+    return processes.map(
+        partial(_begin_one, worker, unsafe=options.unsafe, traced=trace.places if trace else {}),
         prepared.candidates,
         files_per_process=FILES_PER_PROCESS,
         on_crash=_unchanged,
         progress=progress,
     )
-    return sorted(migrated, key=lambda file: file.relative)
+
+
+def _finished(begun: Sequence[MigratedFile | Begun], later: Worker, processes: Processes) -> list[MigratedFile]:
+    """What becomes of each candidate, in the order of their paths."""
+    open_ones = [one for one in begun if isinstance(one, Begun)]
+    finished = processes.map(
+        partial(_finish_one, later), open_ones, files_per_process=FILES_PER_PROCESS, on_crash=_unchanged
+    )
+    done = [one for one in begun if isinstance(one, MigratedFile)]
+    return sorted([*done, *finished], key=lambda file: file.relative)
+
+
+def _begin_one(
+    worker: Worker, candidate: Candidate, *, unsafe: bool, traced: Mapping[str, Sequence[TracedPlace]]
+) -> MigratedFile | Begun:
+    raw = _read(worker, candidate)
+    if isinstance(raw, MigratedFile):
+        return raw
+    places = traced.get(candidate.relative, ())
+    begun = begin_file(candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind, traced=places)
+    return begun._replace(digest=sha256(raw).digest()) if isinstance(begun, MigratedFile) else begun
+
+
+def _finish_one(later: Worker, begun: Begun) -> MigratedFile:
+    return finish_file(begun, later)._replace(digest=sha256(begun.raw).digest())
 
 
 def _migrate_one(
@@ -240,22 +267,37 @@ def _migrate_one(
     *,
     unsafe: bool,
     traced: Mapping[str, Sequence[TracedPlace]],
-    decides: Decides | None = None,
+    decides: Decides | None,
+    later: Worker,
 ) -> MigratedFile:
+    raw = _read(worker, candidate)
+    if isinstance(raw, MigratedFile):
+        return raw
+    places = traced.get(candidate.relative, ())
+    done = migrate_file(
+        candidate.relative,
+        raw,
+        worker,
+        unsafe=unsafe,
+        kind=candidate.kind,
+        traced=places,
+        decides=decides,
+        later=later,
+    )
+    return done._replace(digest=sha256(raw).digest())
+
+
+def _read(worker: Worker, candidate: Candidate) -> bytes | MigratedFile:
+    """A candidate's content; what is said of it where no rule concerns it, or it cannot be read."""
     if not candidate.concerns:
         found, errors, _, ledger = worker.analyse_file(candidate)
         return MigratedFile(candidate.relative, None, found, found, [], errors, ledger)
     try:
-        raw = Path(candidate.location).read_bytes()
+        return Path(candidate.location).read_bytes()
     except OSError as error:
         return _unchanged(
             FileError(candidate.relative, phrase("cannot be read: {value}", value=error.strerror or error))
         )
-    places = traced.get(candidate.relative, ())
-    done = migrate_file(
-        candidate.relative, raw, worker, unsafe=unsafe, kind=candidate.kind, traced=places, decides=decides
-    )
-    return done._replace(digest=sha256(raw).digest())
 
 
 def _unchanged(error: FileError) -> MigratedFile:

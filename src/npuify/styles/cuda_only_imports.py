@@ -189,7 +189,7 @@ def _is_taken_from_here(names: list[str], file: PythonFile) -> bool:
         if other == file.source.relative:
             continue
         try:
-            if pattern.search((project.root / other).read_bytes()):
+            if pattern.search(project.read(other)):
                 return True
         except OSError:
             return True

@@ -128,7 +128,7 @@ def no_other_takes(bound: list[str], file: PythonFile) -> bool:
     project = file.project
     for other in sorted({other for word in (*names, b"import *") for other in project.files_with(word)} - {relative}):
         try:
-            data = (project.root / other).read_bytes()
+            data = project.read(other)
         except OSError:
             return False
         if importing.search(data) and (pattern.search(data) or b"import *" in data):
