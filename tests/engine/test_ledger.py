@@ -375,3 +375,18 @@ def test_the_help_of_an_option_is_text_whatever_the_option_is_given(tmp_path: Pa
     )
     found = scanned(tmp_path, {"a.py": program})
     assert [one.code for one in found.findings] == ["NPU110"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import torch\nexec('x = torch.ones(1).cuda()')\n", "exec() runs this text as code"),
+        ("import torch\ncode = 'x = torch.ones(1).cuda()'\nexec(code)\n", "exec() runs this text as code"),
+        ("import torch\neval('torch.cuda.is_available()')\n", "eval() runs this text as code"),
+        ("import torch\nkeep('x = torch.ones(1).cuda()')\n", "what becomes of cuda in this string"),
+    ],
+)
+def test_code_in_a_text_is_told_as_that(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(text)
+    (one,) = [one for one in scan([tmp_path], Options(jobs=1, cache=False)).findings if one.code == "NPU191"]
+    assert one.message.startswith(said)

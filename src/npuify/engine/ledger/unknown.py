@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 from npuify.model import Evidence, Finding, Position, Safety, Severity
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from npuify.engine.ledger.vocabulary import Occurrence
     from npuify.rules.context import PythonFile
     from npuify.source.text import Text
+
+_RUNNERS: Final = frozenset(("exec", "eval", "compile"))
+"""Functions of Python's own that run a text as code."""
 
 
 def finding_of(
@@ -31,7 +34,7 @@ def finding_of(
         file=relative,
         start=Position(*text.position(place.start)),
         end=Position(*text.position(place.end)),
-        message=_message(word, node),
+        message=_message(word, node, file),
         evidence=RULE.evidence,
         source=RULE.source,
         subject=word,
@@ -40,14 +43,33 @@ def finding_of(
     )
 
 
-def _message(word: str, node: ast.AST | None) -> str:
+def _message(word: str, node: ast.AST | None, file: PythonFile | None) -> str:
     if isinstance(node, (ast.Import, ast.ImportFrom, ast.alias)):
         return phrase("nothing is known of {word}, which is imported here", word=word)
     if isinstance(node, ast.keyword):
         return phrase("what the argument {word} does on an NPU is not known", word=word)
+    runner = _runner(node, file) if isinstance(node, ast.Constant) and file is not None else ""
+    if runner:
+        return phrase(
+            "{runner}() runs this text as code, which is not migrated: {word} stands in it", runner=runner, word=word
+        )
     if isinstance(node, ast.Constant):
         return phrase("what becomes of {word} in this string is not known", word=word)
     return phrase("what {word} stands for is not known", word=word)
+
+
+def _runner(node: ast.Constant, file: PythonFile) -> str:
+    """The function that runs a text as code: it is given the text itself, or a name that is bound to nothing else."""
+    parent = file.parent(node)
+    given: list[ast.AST] = [node]
+    if isinstance(parent, ast.Assign) and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+        given += file.model.references(parent.targets[0].id)
+    for one in given:
+        call = file.model.parent(one)
+        name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
+        if isinstance(call, ast.Call) and name in _RUNNERS and call.args[:1] == [one]:
+            return name
+    return ""
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:
