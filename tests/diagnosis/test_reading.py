@@ -59,7 +59,8 @@ def test_text_that_never_repeats_is_read_as_well_as_text_that_does() -> None:
 
 
 def test_memory_does_not_grow_with_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("npuify.diagnosis.collect.SHAPES", 1000)
+    monkeypatch.setattr("npuify.diagnosis.sift.SHAPES", 1000)
+    monkeypatch.setattr("npuify.diagnosis.collect.SAID", 1000)
     rng = random.Random(5)
     letters = "abcdefghijklmnopqrstuvwxyz"
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import npuify
-from npuify.diagnosis.signatures import matches
-from npuify.diagnosis.stems import STEMS
+from npuify.diagnosis.known.signatures import matches
+from npuify.diagnosis.stems import CODE, with_stems
 from npuify.knowledge.failures import causes, code_fact, code_facts, explain_failure, header_codes, text_facts
 from npuify.knowledge.generate.error_codes import HEADERS, build
 from npuify.knowledge.generate.wheel import Wheel
@@ -29,7 +29,7 @@ def test_a_row_matches_its_own_example(name: str) -> None:
     assert name in {one.name for one in matches(fact.example)}
     # And the quick look at whole pieces does not pass it over.
     line = fact.example.encode()
-    assert any(stem in line for stem in STEMS) or re.search(rb"E[A-Z]\d{4}", line) or _beside_an_error(name)
+    assert with_stems(line, CODE) or _beside_an_error(name)
     assert any(word in fact.example for word in fact.words)
 
 

@@ -1,31 +1,24 @@
-"""Goes through logs once, line by line, and keeps what is known of each rank; memory does not grow with the logs.
-
-Most lines of a log differ from others in digits only. Such a shape is looked at once; whether its lines can matter is
-remembered, so that the rest of them costs one look-up.
-"""
+"""Goes through logs once, line by line, and keeps what is known of each rank; memory does not grow with the logs."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.diagnosis.known.installers import LIST_FOLLOWS
+from npuify.diagnosis.known.recognize import recognized
 from npuify.diagnosis.lines import rank_and_pid, split_head, time_of
 from npuify.diagnosis.model import Event, Place
 from npuify.diagnosis.ranks import Rank, at_exit, counted, merge
-from npuify.diagnosis.recognize import recognized
+from npuify.diagnosis.sift import BACK, LONGEST, Sifter
 from npuify.diagnosis.stems import (
     CODE,
-    CODE_SHAPE,
     DIGITS,
-    GOES_ON,
-    HAS_CODE,
     HEXADECIMAL,
     NUMBERS,
     RICH,
     launched,
     process,
-    starts_with_stems,
-    steps_in,
     with_stems,
 )
 from npuify.diagnosis.tracebacks import (
@@ -41,23 +34,17 @@ from npuify.diagnosis.tracebacks import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.diagnosis.known.signatures import Match
     from npuify.diagnosis.lines import Head
     from npuify.diagnosis.model import Frame
-    from npuify.diagnosis.signatures import Match
 
-SHAPES: Final = 60_000
-"""Shapes remembered; when there are more, all are forgotten."""
+SAID: Final = 60_000
+"""Different messages remembered, so that they are counted when they come again."""
 EVENTS: Final = 200
 """Different events kept for a rank."""
 RANKS: Final = 20_000
 TRACEBACKS: Final = 200
 """Tracebacks followed for a rank; later ones only count."""
-LONGEST: Final = 8_000
-"""Bytes of a line that are looked at, from both ends where it is longer."""
-_STEPS_LOOKED_AT: Final = 96
-"""Steps of a piece that are noted: enough for the last few of each process of a machine."""
-_BACK: Final = 60
-"""Lines looked back for a time."""
 
 _BLOCK: Final = 6
 """Lines between two of a message that were looked at."""
@@ -70,6 +57,8 @@ _OPERATOR: Final = re.compile(
     r"call (aclnn\w+) failed|[oO]pType:?\s*(?:\d+,\s*)?\[?(\w+)|Op (\w+) (?:does not|not support)|\bop\[(\w+)\]"
     r"|operator '([\w:.]+)'|Current working aclop is (\w+)|OPS function error: (\w+)"
 )
+_OF_SOURCE: Final = 16
+"""How much less it says what stands in a line of source: enough to come after the exception itself."""
 _SUSPECT: Final = re.compile(
     r"\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called"
     r"|(?<!\b0 )\b[Ff]ailed\b(?!\W*0\b)|\b[Ee]rror: |^[EF]\d{4} \d\d:|[Cc]annot |[Uu]nable to |: No such file"
@@ -95,13 +84,12 @@ class _Said:
 class Collector:
     """Takes pieces of logs and keeps what matters.
 
-    ``ranks`` holds what was found by process; ``lines`` and ``bytes`` count what was seen.
+    ``ranks`` holds what was found by process; ``sifter`` counts lines and bytes that were seen.
     """
 
     def __init__(self) -> None:
         self.ranks: dict[str, Rank] = {}
-        self.lines = 0
-        self.bytes = 0
+        self.sifter = Sifter(self._look, self._begin)
         self.files = 0
         self.first_failed = ""
         """The rank that torchrun says failed first."""
@@ -109,31 +97,18 @@ class Collector:
         """The code with which it ended; below zero: a signal."""
         self.changed = False
         """Whether anything was learnt since it was last set to False."""
-        self._known: set[bytes] = set()
-        self._interesting: dict[bytes, bool] = {}
-        """Shapes that can matter; True where a code may stand in their lines."""
         self._said: dict[tuple[bytes, bytes, bytes], _Said] = {}
-        self._steps: dict[bytes, int] = {}
-        """Shapes of lines that tell that a training goes on, with how many steps one of them stands for."""
-        self._went_on: dict[tuple[str, bytes], list[int]] = {}
-        """The last such lines of each process."""
         self._ends_below = 0
         """Lines that were looked at below the last frame."""
         self._unended = False
         """Whether the piece ended before the exception below its last frame."""
-        self._unlike = 0
-        """Pieces for which shapes are not remembered, since text does not repeat."""
         self._open: set[str] = set()
         """Ranks whose traceback has not ended."""
         self._file = ""
         self._file_rank = ""
         self._file_pid = ""
-        self._number = 0
         self._last = ("", "", -_BLOCK)
         """What told the last line's process apart, its rank, and the line's number."""
-        self._rest = b""
-        self._before: list[bytes] = []
-        """The last lines before the piece that is looked at."""
         self._failed_text: list[bytes] | None = None
         """Torchrun's table, as far as it was read."""
 
@@ -141,119 +116,35 @@ class Collector:
         """What comes next is the file ``name``, of ``rank`` or of the process ``pid`` where its name says so."""
         self.end_file()
         self.files += 1
-        self._file, self._file_rank, self._file_pid, self._number = name, rank, pid, 0
-        self._before, self._failed_text = [], None
+        self.sifter.start_file(name)
+        self._file, self._file_rank, self._file_pid = name, rank, pid
+        self._failed_text = None
         self._last = ("", "", -_BLOCK)
 
     def end_file(self) -> None:
         """Take the last line, which may lack its end."""
-        if self._rest:
-            rest, self._rest = self._rest, b""
-            self._take(rest)
+        self.sifter.end_file()
         self._open.clear()
         self._count()
         for rank in self.ranks.values():
-            rank.survive(self._went_on)
+            rank.survive(self.sifter.went_on)
 
     def feed(self, piece: bytes) -> None:
         """The next piece of the file; it may end inside a line."""
-        self.bytes += len(piece)
-        end = piece.rfind(b"\n")
-        if end < 0:
-            self._rest += piece
-            if len(self._rest) > 4 * LONGEST:
-                # A progress bar without a line end: only its newest part can matter.
-                self._rest = self._rest[-LONGEST:]
-            return
-        whole = self._rest + piece[:end] if self._rest else piece[:end]
-        self._rest = piece[end + 1 :]
-        self._take(whole)
+        self.sifter.feed(piece)
 
-    def _take(self, whole: bytes) -> None:
-        """Whole lines, without the last line end."""
+    def _begin(self, whole: bytes) -> None:
+        """Go on with what the piece before left open."""
         if self._failed_text is not None:
             self._look_for_first_failed(whole[:8000].split(b"\n"))
-        self._take_lines(whole)
-        self._before = [*self._before, *whole[-16000:].split(b"\n")][-_BACK:]
-
-    def _take_lines(self, whole: bytes) -> None:
         if self._unended:
             self._unended = False
-            self._find_end(whole[: 4 * LONGEST].split(b"\n"), 0, self._number + 1)
-        if self._unlike > 0:
-            self._unlike -= 1
-            self._take_unlike(whole)
-            return
-        shapes = whole.translate(None, DIGITS).split(b"\n")
-        different = set(shapes)
-        unknown = different - self._known
-        if len(unknown) * 2 > len(shapes) > 1000:
-            # Text that never repeats: remembering its shapes costs more than it saves.
-            self._unlike = 16
-        if unknown:
-            if len(self._known) + len(unknown) > SHAPES:
-                self._known.clear()
-                self._interesting.clear()
-                self._steps.clear()
-                unknown = different
-            joined = b"\n".join(unknown)
-            for shape in with_stems(joined, CODE_SHAPE):
-                self._interesting[shape] = HAS_CODE.search(shape) is not None
-            self._steps |= steps_in(joined)
-            self._known |= unknown
-        if not different.isdisjoint(self._steps):
-            self._note_steps(shapes, whole)
-        if not different.isdisjoint(self._interesting):
-            lines = whole.split(b"\n")
-            interesting, number = self._interesting, self._number
-            for index, shape in enumerate(shapes):
-                if shape in interesting:
-                    self._look(lines[index], shape, number + index + 1, lines, index)
-        self._number += len(shapes)
-        self.lines += len(shapes)
-
-    def _take_unlike(self, whole: bytes) -> None:
-        """The same for lines of which each has its own shape."""
-        count = whole.count(b"\n") + 1
-        starts = starts_with_stems(whole, CODE)
-        if starts:
-            lines = whole.split(b"\n")
-            index = before = 0
-            for start in sorted(starts):
-                index += whole.count(b"\n", before, start)
-                before = start
-                shape = lines[index].translate(None, DIGITS)
-                if shape not in self._interesting:
-                    if len(self._interesting) > SHAPES:
-                        self._interesting.clear()
-                        self._known.clear()
-                    self._interesting[shape] = HAS_CODE.search(shape) is not None
-                self._look(lines[index], shape, self._number + index + 1, lines, index)
-        self._number += count
-        self.lines += count
-
-    def _note_steps(self, shapes: list[bytes], whole: bytes) -> None:
-        """Note the last lines that tell of a step, for each process; they are few, so they are sought from the end."""
-        lines: list[bytes] | None = None
-        left = _STEPS_LOOKED_AT
-        for index in range(len(shapes) - 1, -1, -1):
-            steps = self._steps.get(shapes[index])
-            if steps is None:
-                continue
-            lines = whole.split(b"\n") if lines is None else lines
-            last = self._went_on.setdefault((self._file, launched(lines[index])), [])
-            last += [self._number + index + 1] * steps
-            left -= 1
-            if not left:
-                break
-        for last in self._went_on.values():
-            last.sort()
-            del last[:-GOES_ON]
+            self._find_end(whole[: 4 * LONGEST].split(b"\n"), 0, self.sifter.number + 1)
 
     def _look(self, line: bytes, shape: bytes, number: int, lines: list[bytes], index: int) -> None:
         frame_line = b'File "' in line or b"Traceback" in line or line.startswith(RICH)
         # The same message again: only the first of a rank can be its first cause.
-        codes = b" ".join(NUMBERS.findall(line)) if self._interesting.get(shape) else b""
+        codes = b" ".join(NUMBERS.findall(line)) if self.sifter.holds_code(shape) else b""
         if b"0x" in line:
             # Addresses have letters that differ as well.
             shape = HEXADECIMAL.sub(b"", line).translate(None, DIGITS)
@@ -263,7 +154,7 @@ class Collector:
             said.again += 1
             return
         if said is None:
-            if len(self._said) >= SHAPES:
+            if len(self._said) >= SAID:
                 self._count()
             said = self._said[key] = _Said()
         if len(line) > LONGEST:
@@ -345,7 +236,14 @@ class Collector:
         if "ChildFailedError" in message and not self.first_failed:
             self._failed_text = []
             self._look_for_first_failed(lines[index : index + 60])
-        found = recognized(text, frames, light=head.light)
+        source = number - rank.last_frame == 1 and message[:1].isspace()
+        whole = text
+        if LIST_FOLLOWS.search(text):
+            whole = "\n".join((text, *(line.decode("utf-8", "replace") for line in lines[index + 1 : index + 4])))
+        found = recognized(whole, frames, light=head.light)
+        if source:
+            # The source that raises it; the exception below says the same, and has its frames.
+            found = [one._replace(weight=one.weight - _OF_SOURCE) for one in found]
         if not head.light and all(one.role in ("wrapper", "hint") for one in found):
             found += told_by_kind(text, frames)
         operator = _OPERATOR.search(text)
@@ -448,9 +346,9 @@ class Collector:
             shown, when = time_of(given)
             if when >= 0:
                 return given, when
-        near = lines[max(0, index - _BACK) : index]
-        if len(near) < _BACK:
-            near = [*self._before[len(near) - _BACK :], *near]
+        near = lines[max(0, index - BACK) : index]
+        if len(near) < BACK:
+            near = [*self.sifter.before[len(near) - BACK :], *near]
         for line in reversed(near):
             shown, when = time_of(line[:400].decode("utf-8", "replace"))
             if when >= 0:

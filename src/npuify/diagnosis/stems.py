@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+from npuify.knowledge.failures import text_facts
 
 DIGITS: Final = b"0123456789"
 
@@ -219,6 +222,9 @@ STEMS: Final = (
     b"epends on torch",
     b"group of specs",
     b"has wrong ",
+    "╰─> ".encode(),
+    b"o matching distr",
+    b"following packages",
     b"GraphOpt",
     b"OT found",
     b"IBV_WC_",
@@ -260,7 +266,19 @@ def launched(line: bytes) -> bytes:
 _NUMBERED: Final = re.compile(rb"\d{1,5}: ")
 STEP_STEMS: Final = (b"loss", b"Loss", b"train_runtime", b"raining ")
 """One of them stands in each line of a training that goes on."""
-_FINDER: Final = BytesAhoCorasick(STEMS, implementation=Implementation.DFA)
+
+WORD_IS_STEM: Final = 11
+"""Letters from which a word of the tables is sought as it stands: shorter ones are in every other line of good runs."""
+ORDINARY: Final = {b"bitsandbytes", b"transfer_to_npu", b"torchvision::", b"loading state_dict", b"sentencepiece"}
+"""Long words that good runs say as well."""
+
+
+@cache
+def _finder() -> BytesAhoCorasick:
+    """What finds stems, and the words of the tables that are long enough to stand for themselves."""
+    words = {word.encode() for fact in text_facts() for word in fact.words if len(word) >= WORD_IS_STEM}
+    words = {word for word in words - ORDINARY if not any(stem in word for stem in STEMS)}
+    return BytesAhoCorasick([*STEMS, *sorted(words)], implementation=Implementation.DFA)
 
 
 _STEP_FINDER: Final = BytesAhoCorasick(STEP_STEMS, implementation=Implementation.DFA)
@@ -283,7 +301,7 @@ def starts_with_stems(text: bytes, code: re.Pattern[bytes]) -> set[int]:
     """Where lines begin that hold a stem or a code."""
     starts = set()
     end = -1
-    for _, at, _ in _FINDER.find_matches_as_indexes(text):
+    for _, at, _ in _finder().find_matches_as_indexes(text):
         if at > end:
             starts.add(text.rfind(b"\n", 0, at) + 1)
             end = text.find(b"\n", at)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.diagnosis.known.recognize import exception_match
 from npuify.diagnosis.model import Frame
 from npuify.diagnosis.ranks import Raised
-from npuify.diagnosis.recognize import exception_match
 
 if TYPE_CHECKING:
+    from npuify.diagnosis.known.signatures import Match
     from npuify.diagnosis.model import Place
-    from npuify.diagnosis.signatures import Match
 
 AFTER_FRAME: Final = 8
 """Lines below a frame within which the exception comes: the frame's source, and marks below it."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 from npuify.knowledge.failures import causes, exception_fact
 from npuify.model import Evidence
 
+from .fits import REFUSED, refused_match
+from .installers import build_match
 from .names import LACKS, name_match
 from .packages import ASKS, package_match
 from .parts import part_match
@@ -16,7 +18,7 @@ from .signatures import Match, matches
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .model import Frame
+    from npuify.diagnosis.model import Frame
 
 _LIGHT: Final = 29
 """The most that a line counts which its logger calls a warning or less: the program went on after it."""
@@ -53,6 +55,11 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
         found += [package] if package is not None else []
         part = part_match(text, frames)
         found += [part] if part is not None else []
+    built = build_match(text, frames) if frames else None
+    found += [built] if built is not None else []
+    if frames and REFUSED.search(text):
+        refused = refused_match(text, frames)
+        found += [refused] if refused is not None else []
     if light:
         found = [
             one._replace(weight=min(one.weight, _LIGHT), role="hint") if one.role == "cause" and not one.loud else one

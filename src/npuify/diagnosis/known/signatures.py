@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from ahocorasick_rs import AhoCorasick
 
+from npuify.diagnosis.lines import codes_in
 from npuify.knowledge.failures import code_fact, header_codes, text_facts
-
-from .lines import codes_in
 
 if TYPE_CHECKING:
     from npuify.model import Evidence

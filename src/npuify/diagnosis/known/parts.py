@@ -14,7 +14,7 @@ from .signatures import Match
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .model import Frame
+    from npuify.diagnosis.model import Frame
 
 LACKS_PART: Final = re.compile(
     r"No module named '(?P<package>\w+)\.(?P<part>[\w.]+)'"

@@ -12,16 +12,17 @@ from npuify.knowledge.hand_written import packages
 from npuify.language import phrase
 from npuify.model import Evidence, Severity
 
+from .installers import INSTALLS, asked_of_installers
 from .signatures import Match
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from .model import Frame
+    from npuify.diagnosis.model import Frame
 
 ASKS: Final = re.compile(
     r"No module named|cannot import name|not found in your environment|package metadata|not(?: be)? installed|"
-    r"pip install|[Pp]lease install|requires?\b|Error\b|\.so\b"
+    r"pip install|[Pp]lease install|required?s?\b|Error\b|\.so\b|'_OpNamespace'|\w::\w|" + INSTALLS.pattern
 )
 """Lines that may name a package that is asked for."""
 
@@ -38,6 +39,16 @@ _NAMES: Final = (
     ),
     re.compile(r"(?:requires?|[Uu]sing|[Ii]nstall)(?: the)?(?: \w+ of)? [`'\"]([A-Za-z][\w.-]*)[`'\"]"),
     re.compile(r"(?:must|need to|have to|[Pp]lease) install ([A-Za-z][\w.-]+)"),
+    re.compile(r"DistributionNotFound: The '([A-Za-z][\w.-]*)"),
+    re.compile(r"[`'\"]?\b([A-Za-z][\w.-]*)[`'\"]? is required\b"),
+)
+_OPERATORS: Final = (
+    re.compile(r"[' ](\w+)::\w+"),
+    re.compile(r"'_OpNamespace' '(\w+)' object has no attribute"),
+)
+"""Operators that a package registers with torch under its own name."""
+_OPERATOR_LACKS: Final = re.compile(
+    r"Could not run|_OpNamespace|[Nn]o such operator|[Uu]nknown builtin op|does not exist|not implemented"
 )
 _LIBRARY: Final = re.compile(r"/(?:site|dist)-packages/(\w+?)(?=_\d+_cuda|_cuda|_C\b|[/.-])")
 _FOR_GPUS: Final = {"none", "fork", "replacement"}
@@ -51,9 +62,11 @@ _EXTENSION: Final = re.compile(
 """Compiled parts that are of CUDA by their names, whatever package they belong to."""
 _ABOUT_CUDA: Final = re.compile(
     r"(?i)\bcuda|\bnvcc\b|\bcudnn|\bcublas|\bgpus?\b|libcud|nvml|"
-    r"not (?:been )?(?:built|compiled|available)|wasn't (?:build|built|compiled)"
+    r"not (?:been )?(?:built|compiled|available|supported|enabled|importable)|wasn't (?:build|built|compiled)"
 )
 """Messages that say that something of CUDA's is missing."""
+_ASKS_TORCH: Final = re.compile(r"Torch not compiled with CUDA|NVIDIA driver|No CUDA GPUs|CUDA_HOME|\bnvcc\b")
+"""What torch says to a package that asks it for CUDA."""
 _STANDARD_LIBRARY: Final = re.compile(r"/lib(?:64)?/python\d[\d.]*/(?!(?:site|dist)-packages/)|^<")
 _WORD: Final = re.compile(r"[A-Za-z][\w-]*")
 _ORDINARY_WORDS: Final = {"cuda", "composer", "rapids", "nccl", "cudnn", "triton", "numba", "jax", "flax", "awq"}
@@ -89,6 +102,12 @@ def _by_name() -> dict[str, _Known]:
     return found
 
 
+@cache
+def _by_beginning() -> tuple[tuple[str, _Known], ...]:
+    """Families of packages, by how their names begin: CUDA's own wheels."""
+    return tuple((name[:-1], row) for name, row in _by_name().items() if name.endswith("*"))
+
+
 def _normal(name: str) -> str:
     return name.replace("-", "_").lower()
 
@@ -97,12 +116,13 @@ def _fact(name: str) -> tuple[str, _Known] | None:
     """The row of a module, or of the nearest that it lies below."""
     parts = _normal(name).strip(".").split(".")
     if parts[0] in _OTHERWISE_KNOWN:
-        return None
+        row = _by_name().get(".".join(parts)) if len(parts) > 1 else None
+        return (".".join(parts), row) if row is not None else None
     for length in range(len(parts), 0, -1):
         row = _by_name().get(".".join(parts[:length]))
         if row is not None:
             return ".".join(parts[:length]), row
-    return None
+    return next(((parts[0], row) for start, row in _by_beginning() if parts[0].startswith(start)), None)
 
 
 def is_known(name: str) -> bool:
@@ -131,6 +151,10 @@ def package_match(text: str, frames: Sequence[Frame], known_as: Sequence[Match])
 
 
 def _package(text: str, frames: Sequence[Frame]) -> Match | None:
+    for name in asked_of_installers(text, frames):
+        known = _fact(name)
+        if known is not None and _for_gpus(known[1]):
+            return _match(*known, weight=97)
     part = "cannot import name" in text  # the package is there, in another version
     others: list[Match] = []
     for name in _asked_for(text):
@@ -144,10 +168,19 @@ def _package(text: str, frames: Sequence[Frame]) -> Match | None:
     if others:
         return others[0]
     library = _LIBRARY.search(text)
-    known = _fact(library[1]) if library and ".so" in text else None
+    known = (_fact(library[1]) or _fact(f"{library[1]}_cuda")) if library and ".so" in text else None
     if known is not None and _for_gpus(known[1]):
         return _match(*known, weight=96)
+    if _OPERATOR_LACKS.search(text):
+        for pattern in _OPERATORS:
+            for found in pattern.finditer(text):
+                known = _fact(found[1])
+                if known is not None and _for_gpus(known[1]):
+                    return _match(*known, weight=96)
     compiled = _EXTENSION.search(text)
+    known = _fact_of_frames(frames) if compiled is not None or _ASKS_TORCH.search(text) else None
+    if known is not None:
+        return _match(*known, weight=96)
     if compiled is not None and "libtorch_cuda" not in text:
         return _extension(next(part for part in compiled.groups() if part))
     about_cuda = _ABOUT_CUDA.search(text) is not None
@@ -163,11 +196,20 @@ def _fact_of_frames(frames: Sequence[Frame]) -> tuple[str, _Known] | None:
     for frame in reversed(frames):
         library = _LIBRARY.search(frame.file)
         if library is not None:
-            known = _fact(library[1])
+            if library[1] in ("torch", "torch_npu"):
+                continue
+            known = _fact(_below(frame.file)) or _fact(library[1])
             return known if known is not None and _for_gpus(known[1]) else None
         if not _STANDARD_LIBRARY.search(frame.file):
             return None
     return None
+
+
+def _below(file: str) -> str:
+    """The module of a file in site-packages: rows may be about a part of a package."""
+    return (
+        re.split(r"/(?:site|dist)-packages/", file)[-1].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    )
 
 
 def _named_with_cuda(text: str) -> tuple[str, _Known] | None:

@@ -1,0 +1,105 @@
+"""Calls from one installed package into another, or from a model's own code, that the other's release does not take."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from npuify.language import phrase
+from npuify.model import Evidence
+
+from .signatures import Match
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuify.diagnosis.model import Frame
+
+REFUSED: Final = re.compile(
+    r"TypeError: .*(?:got an unexpected keyword argument|missing \d+ required (?:positional|keyword-only) argument)"
+    r"|AttributeError: (?:module '(?!torch\b|torch_npu\b)[\w.]+'|type object '\w+') has no attribute"
+    r"|AttributeError: '(?P<owner>[A-Z]\w*)' object has no attribute"
+    r"|KeyError: '[\w-]+'$"
+    r"|ImportError: cannot import name|ModuleNotFoundError: No module named 'transformers\."
+)
+"""What Python says of a name or an argument that the one who calls takes for granted."""
+
+_INSTALLED: Final = re.compile(r"/(?:site|dist)-packages/(\w+)")
+_REMOTE: Final = re.compile(r"/transformers_modules/|/modelscope_modules/")
+"""Where Transformers and ModelScope keep the code that comes with a model."""
+_OF_LIBRARIES: Final = re.compile(
+    r"(?:Config|Tokenizer(?:Fast)?|Cache|Processor|ForCausalLM|Output|Arguments|Accelerator)$"
+)
+"""Ends of the names of classes that one library makes and others read: of Transformers and Accelerate."""
+_PASSES_ON: Final = {
+    "torch",
+    "torch_npu",
+    "accelerate",
+    "hydra",
+    "fire",
+    "click",
+    "typer",
+    "pytorch_lightning",
+    "lightning",
+}
+"""Packages that call what the program gives them, with the arguments that it gives."""
+
+
+def refused_match(text: str, frames: Sequence[Frame]) -> Match | None:
+    """What it says that a call inside of packages is refused; None where the program's own code made the call.
+
+    Args:
+        text: a line, usually the exception that ended a traceback.
+        frames: the traceback's frames; without them nothing is known.
+    """
+    found = REFUSED.search(text)
+    if found is None or not frames:
+        return None
+    caller = frames[-1].file
+    if _REMOTE.search(caller) and "KeyError" not in text:
+        return _match(
+            phrase("The code that comes with the model was written for another release of Transformers."),
+            phrase(
+                "Install the release of Transformers that the model's page or its config.json (transformers_version) "
+                "names, or load the model without trust_remote_code where the library has it by now."
+            ),
+            weight=74,
+        )
+    if "KeyError" in text:
+        return _unknown_model() if "/transformers/models/auto/" in caller else None
+    installed = _INSTALLED.search(caller)
+    if installed is None or installed[1] in _PASSES_ON or "cannot import name" in text:
+        return None
+    if found["owner"] and not _OF_LIBRARIES.search(found["owner"]):
+        return None
+    return _match(
+        phrase(
+            "The package {package} calls another one in a way that the installed release does not take.",
+            package=installed[1],
+        ),
+        phrase("Install the releases that belong together: those that {package} pins.", package=installed[1]),
+        weight=50,
+    )
+
+
+def _unknown_model() -> Match:
+    """What it says that the table of models of Transformers lacks a key."""
+    return _match(
+        phrase("The installed Transformers does not know this kind of model: it is older than the model."),
+        phrase("Install the Transformers that the model's config.json names (transformers_version), or a later one."),
+        weight=74,
+    )
+
+
+def _match(why: str, fix: str, *, weight: int) -> Match:
+    return Match(
+        name="call-refused",
+        meaning=why,
+        cause="version-mismatch",
+        role="cause",
+        weight=weight,
+        evidence=Evidence.ASSUMED,
+        source="docs.python.org/3/library/exceptions.html; where the traceback ends",
+        why=why,
+        fix=fix,
+    )
