@@ -28,6 +28,7 @@ NOT_ASKED = {
     "behaviour": {"this torch does not have it", "the simulated NPU has the CPU's attention", "not simulated"},
     "answers": {"not simulated", "simulated otherwise"},
     "patches": {"simulated otherwise"},
+    "doctor": {"there is no driver here", "this release does not tell it", "simulated otherwise"},
     "precision": {"the chip saturates unless told otherwise"},
     "attention": {"the chip has no bfloat16"},
     "calls": {"simulated otherwise"},

@@ -16,6 +16,7 @@ AREAS = (
     "behaviour",
     "answers",
     "patches",
+    "doctor",
     "devices",
     "errors",
     "precision",

@@ -7,6 +7,7 @@ from typing import Final
 from npuify.language import mark
 
 REASONS: Final = (
+    mark("cards are hidden here"),
     mark("a statement before it ended the process"),
     mark("importing transfer_to_npu ended the process"),
     mark("its parameters cannot be read"),
@@ -15,10 +16,15 @@ REASONS: Final = (
     mark("simulated otherwise"),
     mark("the chip has no bfloat16"),
     mark("the chip saturates unless told otherwise"),
+    mark("the chip takes one process a card"),
+    mark("the driver takes one process a card"),
+    mark("the program needs a package that is not here"),
     mark("the simulated NPU has the CPU's attention"),
     mark("there are no collectives here"),
     mark("there are no sample arguments"),
+    mark("there is no driver here"),
     mark("there is no kernel here"),
+    mark("this release does not tell it"),
     mark("this release does not read it"),
     mark("this release has no graphs"),
     mark("this torch does not have it"),

@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.release.imported import behaviour
-from npuify.language import phrase
+from npuify.language import commas, phrase
 from npuify.model import Evidence
 from npuify.selftest.checks import Check, Unchecked
-from npuify.selftest.inside.answers import steady
+from npuify.selftest.inside.answers import codes_in, steady
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +65,23 @@ def checks(table: ReleaseTable) -> Iterator[Check | Unchecked]:
                 environment=environment,
                 quick=scenario in ("one device", "streams and events"),
             )
+            codes = codes_in(answer.message) if claimed is not None else []
+            if codes:
+                yield Check(
+                    id=f"answers/{scenario} {number} {codes[-1]}",
+                    claim=phrase(
+                        "{statement} is refused with the codes {codes}", statement=answer.ask, codes=commas(codes)
+                    ),
+                    subject=codes[-1],
+                    evidence=Evidence.LIVE,
+                    source=f"torch-npu {table.torch_npu}",
+                    function="answers:codes",
+                    arguments={"scenario": scenario, "number": number},
+                    expected=codes,
+                    cards=count,
+                    group=f"answers {scenario}",
+                    environment=environment,
+                )
 
 
 def claim_of(answer: Answer) -> str | None:

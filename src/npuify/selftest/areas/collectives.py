@@ -20,6 +20,9 @@ _TYPES = ("float32", "float16", "bfloat16", "int8", "int32", "int64", "float64")
 _OPERATIONS = ("SUM", "MAX", "MIN", "PRODUCT", "AVG")
 _QUICK = ("all_reduce float32", "all_reduce float64 SUM")
 _SOURCE = "Ascend/pytorch, torch_npu/csrc/distributed/ProcessGroupHCCL.cpp"
+_SHARED = "hicann/hccl docs/zh/user_guide/constraints.md"
+_OWN_PORTS = {"HCCL_HOST_SOCKET_PORT_RANGE": "auto", "HCCL_NPU_SOCKET_PORT_RANGE": "auto"}
+"""Without them, the processes that share a card want the same ports."""
 
 
 def checks(table: ReleaseTable) -> Iterator[Check]:
@@ -59,22 +62,68 @@ def checks(table: ReleaseTable) -> Iterator[Check]:
                 True,
                 ranks,
             )
+    yield from _shared()
 
 
-def _check(name: str, claim: str, function: str, arguments: dict[str, object], expected: object, ranks: int) -> Check:
+def _shared() -> Iterator[Check]:
+    """Two ranks a card, and two jobs on the same cards."""
+    for cards in (1, 2):
+        ranks = 2 * cards
+        for dtype, operation in (("float32", "SUM"), ("float32", "MAX"), ("float16", "SUM"), ("int32", "SUM")):
+            yield _check(
+                f"all_reduce {dtype} {operation}, two ranks a card on {cards}",
+                phrase("an all-reduce of {dtype} ({operation}) does what it says", dtype=dtype, operation=operation),
+                "reduced",
+                {"dtype": dtype, "operation": operation, "ranks": ranks, "per_card": 2},
+                [_result(operation, ranks)] * 4,
+                cards,
+                evidence=Evidence.ASSUMED,
+            )
+        yield _check(
+            f"broadcast, two ranks a card on {cards}",
+            phrase("the collective {kind} does what it says", kind="broadcast"),
+            "moved",
+            {"kind": "broadcast", "ranks": ranks, "per_card": 2},
+            _after("broadcast", ranks),
+            cards,
+            evidence=Evidence.ASSUMED,
+        )
+        yield _check(
+            f"two jobs on {cards}",
+            phrase("two jobs can share cards, where each has ports of its own"),
+            "reduced",
+            {"dtype": "float32", "operation": "SUM", "ranks": cards, "jobs": 2},
+            [_result("SUM", cards)] * 4,
+            cards,
+            evidence=Evidence.DOCUMENTED,
+        )
+
+
+def _check(
+    name: str,
+    claim: str,
+    function: str,
+    arguments: dict[str, object],
+    expected: object,
+    cards: int,
+    *,
+    evidence: Evidence = Evidence.PACKAGE,
+) -> Check:
+    shared = evidence is not Evidence.PACKAGE
     return Check(
         id=f"collectives/{name}",
         claim=claim,
         subject="NPU327" if "float64" in name else "hccl",
-        evidence=Evidence.PACKAGE,
-        source=_SOURCE,
+        evidence=evidence,
+        source=_SHARED if shared else _SOURCE,
         function=f"collectives:{function}",
         arguments=arguments,
         expected=expected,
-        cards=ranks,
+        cards=cards,
         alone=True,
+        environment=_OWN_PORTS if shared else {},
         seconds=180,
-        quick=ranks == 2 and (function == "trains" or name.startswith(_QUICK)),
+        quick=cards == 2 and not shared and (function == "trains" or name.startswith(_QUICK)),
     )
 
 

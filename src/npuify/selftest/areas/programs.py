@@ -9,8 +9,9 @@ from npuify.helpers import compute_device
 from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.process.itself import npuify_command
+from npuify.selftest.areas.projects import projects
 from npuify.selftest.areas.written import STYLES, in_style
-from npuify.selftest.checks import Check
+from npuify.selftest.checks import Check, Unchecked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +23,8 @@ _LIMITS = {"vision": 0.02, "language": 0.02, "mixed_precision": 0.1}
 """Share by which losses may differ: HF32 in convolutions, float16."""
 
 
-def checks(table: ReleaseTable) -> Iterator[Check]:
-    """A check for each program in each style, and one that ``npuify run`` runs as it is."""
+def checks(table: ReleaseTable) -> Iterator[Check | Unchecked]:
+    """A check for each program in each style, and one that ``npuify run`` runs as it is; and for whole projects."""
     helpers = {"compute_device.py": compute_device.text().decode()}
     for path in sorted(PROGRAMS.glob("*.txt")):
         before = path.read_text(encoding="utf-8")
@@ -34,6 +35,7 @@ def checks(table: ReleaseTable) -> Iterator[Check]:
         claim = phrase("npuify run trains the program {name}, unchanged, as on the CPU", name=path.stem)
         command = npuify_command(["run"])
         yield _check(path.stem, "run", claim, {"after": before, "helpers": {}, "command": command}, before)
+    yield from projects(table)
 
 
 def _check(name: str, how: str, claim: str, arguments: dict[str, object], before: str) -> Check:

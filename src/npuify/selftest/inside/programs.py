@@ -11,7 +11,7 @@ from pathlib import Path
 _SECONDS = 240
 _on_cpu: dict[str, list[float] | str] = {}
 """Program → its losses on the CPU, which are the same for all that is made of it."""
-_LOSS = re.compile(r"^loss (\S+)$", re.MULTILINE)
+_LOSS = r"^loss (\S+)$"
 
 
 def losses(before: str, after: str, helpers: dict[str, str], limit: float, command: list[str]) -> str:
@@ -27,24 +27,39 @@ def losses(before: str, after: str, helpers: dict[str, str], limit: float, comma
         Path(name).write_text(text, encoding="utf-8")
     if before not in _on_cpu:
         Path("before.py").write_text(before, encoding="utf-8")
-        plain = {name: value for name, value in os.environ.items() if not name.startswith("NPUIFY_SIMULATE")}
-        _on_cpu[before] = _run([sys.executable, "before.py"], {**plain, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"})
+        _on_cpu[before] = _run([sys.executable, "before.py"], on_cpu())
     expected = _on_cpu[before]
     actual = _run([*(command or [sys.executable]), "after.py"], dict(os.environ))
     if isinstance(expected, str):
         return f"the original: {expected}"
     if isinstance(actual, str):
         return f"the migrated program: {actual}"
-    if len(expected) != len(actual):
+    return apart(actual, expected, limit)
+
+
+def apart(actual: list[float], expected: list[float], limit: float) -> str:
+    """What is wrong with losses; empty where they are no further apart than ``limit``, as a share of the CPU's."""
+    if not expected or len(expected) != len(actual):
         return f"{len(actual)} losses for {len(expected)}"
     for step, (one, other) in enumerate(zip(actual, expected, strict=True)):
-        if not abs(float(one) - float(other)) <= limit * max(abs(float(other)), 1e-3):
+        if not abs(one - other) <= limit * max(abs(other), 1e-3):
             return f"loss {step} is {one}, and {other} on the CPU"
     return ""
+
+
+def on_cpu() -> dict[str, str]:
+    """The variables of this process for a program that is to find no NPU."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("NPUIFY_SIMULATE")}
+    return {**plain, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0", "CUDA_VISIBLE_DEVICES": ""}
+
+
+def losses_in(text: str, pattern: str) -> list[float]:
+    """The numbers that a program writes after ``pattern``."""
+    return [float(one) for one in re.findall(pattern, text, re.MULTILINE)]
 
 
 def _run(command: list[str], environment: dict[str, str]) -> list[float] | str:
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_SECONDS, check=False)
     if done.returncode:
         return (done.stderr.strip().splitlines() or [f"exit {done.returncode}"])[-1][:200]
-    return [float(one) for one in _LOSS.findall(done.stdout)]
+    return losses_in(done.stdout, _LOSS)
