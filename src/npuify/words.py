@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     SkipIf = Callable[[bytes, int, int], bool]
 
 
+_MOST_KEPT = 50_000
+"""Matches that are kept for the next question about a text. More take more memory than time: 150 bytes each."""
+
+
 @lru_cache(maxsize=8)
 def _automaton(words: tuple[bytes, ...]) -> BytesAhoCorasick:
     """Making one for the words of all rules takes longer than the search of many files; it never changes."""
@@ -42,11 +46,14 @@ class _Search:
         last, found = self._last
         if text != last:
             found = self._finder.find_matches_as_indexes(text, overlapping=True) if self._finder else []
-            self._last = text, found
+            if len(found) <= _MOST_KEPT:
+                self._last = text, found
         return found
 
     def remember(self, text: bytes, matches: array[int]) -> None:
         """Take for ``text`` what an earlier search for the same words found in it."""
+        if len(matches) > 3 * _MOST_KEPT:
+            return
         numbers = iter(matches)
         if next(numbers, None) == self.signature:
             self._last = text, list(zip(numbers, numbers, numbers, strict=True))
@@ -71,7 +78,8 @@ class Words:
         self.words = frozenset(words)
         self._search: _Search = _Search(tuple(sorted(self.words))) if of is None else of._search
         self._wanted = None if of is None else frozenset([self._search.index[word] for word in self.words])
-        self._skip_if = {self._search.index[word]: test for word, test in (skip_if or {}).items() if word in self.words}
+        asked = self.words.intersection(skip_if) if skip_if else ()
+        self._skip_if = {self._search.index[word]: skip_if[word] for word in asked} if skip_if else {}
         self._known: dict[str, bool] = {}
 
     def in_text(self, text: bytes) -> frozenset[bytes]:

@@ -151,7 +151,8 @@ class FileModel:
     @cached_property
     def _declared_global(self) -> frozenset[str]:
         """The names that functions of the file may declare ``global``, as its text has them."""
-        found = _GLOBAL.findall(self.source.data) if b"global" in self.source.data else []
+        data = self.source.data
+        found = _GLOBAL.findall(data) if b"global " in data or b"global\t" in data else []
         return frozenset(name.strip().decode() for names in found for name in names.split(b","))
 
     def _reveal(self, name: str) -> None:

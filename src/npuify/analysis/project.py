@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _MAX_HOPS = 16
-_MOST_KEPT = 1_200_000
+_MOST_KEPT = 700_000
 """Bytes of text that were parsed of the files that are kept; their trees take up to fifty times as much."""
 _AT_LEAST = 4_000
 """Bytes that a file counts as, however little of it was parsed."""
+_MEASURED = 16
+"""Files that are loaded between two measurements of those that are kept."""
 _UNPARSED = 16
 """Bytes of a file's text that count as one that was parsed."""
 EVERY_FILE = "*"
@@ -101,6 +103,9 @@ class ProjectIndex:
         """Files that what this view said depends on; ``EVERY_FILE`` where what they all hold counts."""
         self._own_cuda: list[tuple[OwnCuda, ...]] = []
         self._loaded: OrderedDict[str, FileModel | None] = OrderedDict()
+        self._sizes = {"": 0}
+        """Of the files that are kept parsed, as they were measured last, and of all together under no name."""
+        self._loads = [0]
         self._suffixes: dict[str, str] = {}
         self._text = TextIndex(root, files, contents)
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
@@ -167,6 +172,8 @@ class ProjectIndex:
     def forget(self) -> None:
         """Let go of the files that were parsed; they refer to this index and would wait for the collector with it."""
         self._loaded.clear()
+        self._sizes.clear()
+        self._sizes[""] = 0
         self._own_cuda.clear()
         self._text.forget()
         self._reexports.clear()
@@ -242,10 +249,16 @@ class ProjectIndex:
             return kept[relative]
         source = self._parse(relative)
         model = kept[relative] = None if source is None else FileModel(source)
-        # More of a file is parsed when it is asked about, so that sizes change.
-        size = sum(map(_size, kept.values()))
-        while size > _MOST_KEPT and len(kept) > 1:
-            size -= _size(kept.popitem(last=False)[1])
+        size = self._sizes
+        size[relative] = _size(model)
+        size[""] += size[relative]
+        self._loads[0] += 1
+        if self._loads[0] % _MEASURED == 0:
+            # More of a file is parsed when it is asked about.
+            size.update((name, _size(one)) for name, one in kept.items())
+            size[""] = sum(size[name] for name in kept)
+        while size[""] > _MOST_KEPT and len(kept) > 1:
+            size[""] -= size.pop(kept.popitem(last=False)[0])
         return model
 
     def _parse(self, relative: str) -> PythonSource | None:

@@ -24,9 +24,12 @@ _ONLY_WORDS: Final = bytes(byte if byte in _LETTERS else ord(" ") for byte in ra
 _WORD: Final = re.compile(rb"\w+")
 _NONE: Final[list[str]] = []
 _TAKING: Final = (b"getattr", b"vars", b"dir", b"__dict__")
-_ASKED: Final = re.compile(rb"\b(?:getattr|vars|dir)\((?:[\w.]*\W)?\Z")
-_BEFORE: Final = 100
-"""Bytes before a module's name in which the function stands that it is given to."""
+_ASKING: Final = (b"getattr(", b"vars(", b"dir(")
+_ASKED: Final = re.compile(rb"([\w.]*)(?:\W(\w+))?")
+_NAMESPACE: Final = b".__dict__"
+_LAST: Final = re.compile(rb"\w+\Z")
+_LONGEST: Final = 100
+"""Bytes of the longest name of a module that counts."""
 _UNREAD: Final = b""
 """Under which files that cannot be read are kept."""
 
@@ -88,10 +91,13 @@ class TextIndex:
             relative: the module's file. Any module whose name has the same last part may be meant.
         """
         module = posixpath.splitext(relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2].encode()
-        if module not in self._taking:
+        if not self._taking:
+            self._taking[_UNREAD] = []
             able = {one for word in _TAKING for one in self._with_words(word)}
-            self._taking[module] = [one for one in self._with_words(module) if one in able and self._takes(one, module)]
-        return self._taking[module]
+            for one in self._files:
+                if one in able:
+                    self._note(one, self._taking, _taken)
+        return [*self._taking.get(module, ()), *self._taking[_UNREAD]]
 
     def forget(self) -> None:
         """Let go of what is known."""
@@ -131,17 +137,6 @@ class TextIndex:
         except OSError:
             return True
 
-    def _takes(self, relative: str, module: bytes) -> bool:
-        try:
-            raw = self._read(relative)
-        except OSError:
-            return True
-        for match in re.finditer(rb"%b\b(\.__dict__)?" % re.escape(module), raw):
-            before = raw[max(0, match.start() - _BEFORE) : match.start()]
-            if (match[1] and _WORD.fullmatch(before[-1:]) is None) or _ASKED.search(before):
-                return True
-        return False
-
     def _files_naming(self, name: bytes, *, of_self: bool) -> list[str]:
         return [one for one in self._with_words(name) if self._is_stored_in(one, name, of_self)]
 
@@ -153,6 +148,27 @@ class TextIndex:
                 self._stored[relative] = None
         stored = self._stored[relative]
         return stored is None or name in (stored.all if of_self else stored.overwritten)
+
+
+def _taken(data: bytes) -> set[bytes]:
+    """The parts of names of which names may be taken as text."""
+    found: set[bytes] = set()
+    # Searches for words are many times quicker than one for a pattern that begins with any of them.
+    for word in _ASKING:
+        at = data.find(word)
+        while at >= 0:
+            match = _ASKED.match(data, at + len(word))
+            if match is not None and data[at - 1 : at].translate(_ONLY_WORDS) in (b" ", b""):
+                found.update(match[1].split(b"."))
+                found.add(match[2] or b"")
+            at = data.find(word, at + 1)
+    at = data.find(_NAMESPACE)
+    while at >= 0:
+        match = _LAST.search(data, max(at - _LONGEST, 0), at)
+        found.add(match[0] if match is not None else b"")
+        at = data.find(_NAMESPACE, at + 1)
+    found.discard(b"")
+    return found
 
 
 def _words(data: bytes) -> set[bytes]:

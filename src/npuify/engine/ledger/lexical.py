@@ -47,12 +47,13 @@ class Lexical:
     Args:
         data: the text as UTF-8.
         api: identifiers that torch and the packages made for CUDA have.
+        outline: that of the text, where it is known.
     """
 
-    def __init__(self, data: bytes, api: AbstractSet[str]) -> None:
+    def __init__(self, data: bytes, api: AbstractSet[str], outline: Outline | None = None) -> None:
         self._data = data
         self._api = api
-        self._outline = Outline(data)
+        self._outline = outline or Outline(data)
         self._begin = self._line_end = 0
         self._tokens: list[re.Match[bytes]] = []
         self._token_ends: list[int] = []

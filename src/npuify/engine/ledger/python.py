@@ -36,7 +36,7 @@ def clear_python(
     What of a file that does not parse the text alone does not tell is not known.
     """
     api = cuda_identifiers(run.release)
-    lexical = Lexical(text.data, api)
+    lexical = Lexical(text.data, api, file.source.outline if file is not None else None)
     told = [lexical.cleared(place) for place in places]
     rest = [place for place, answer in zip(places, told, strict=True) if answer is None]
     if not rest:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.project import EVERY_FILE
-from npuify.project.content import content
 from npuify.rules.common.default_options import holds_by_default
 from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from npuify.analysis.project import ProjectIndex
 
     Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -139,19 +139,29 @@ def _yields(definition: Definition) -> bool:
 def _importing(file: PythonFile) -> Iterator[PythonFile]:
     """The other files that may import a module, by their text."""
     relative = file.source.relative
-    own = re.escape(relative.rpartition("/")[2].removesuffix(".py").encode())
-    pattern = re.compile(rb"\bimport\b[^\n]*\b" + own + rb"\b|\bfrom\b[^\n]*\b" + own + rb"\b")
     file.project.dependencies.add(EVERY_FILE)
-    for other in file.project.files_with(relative.rpartition("/")[2].removesuffix(".py").encode()):
-        if other != relative and _holds(pattern, file.project.root / other):
-            importing = PythonFile.of_project(other, file.run, is_stored=False)
-            if importing is not None:
-                yield importing
+    known = file.project.remembered
+    key = ("importing", relative)
+    if key not in known:
+        known[key] = tuple(_files_importing(relative, file.project))
+    for other in known[key]:
+        importing = PythonFile.of_project(other, file.run, is_stored=False)
+        if importing is not None:
+            yield importing
 
 
-def _holds(pattern: re.Pattern[bytes], path: Path) -> bool:
+def _files_importing(relative: str, project: ProjectIndex) -> Iterator[str]:
+    name = relative.rpartition("/")[2].removesuffix(".py").encode()
+    own = re.escape(name)
+    pattern = re.compile(rb"\bimport\b[^\n]*\b" + own + rb"\b|\bfrom\b[^\n]*\b" + own + rb"\b")
+    for other in project.files_with(name):
+        if other != relative and _holds(pattern, other, project):
+            yield other
+
+
+def _holds(pattern: re.Pattern[bytes], relative: str, project: ProjectIndex) -> bool:
     """Whether a file's text has it: to know that, it need not be parsed."""
     try:
-        return pattern.search(content(str(path))) is not None
+        return pattern.search(project.read(relative)) is not None
     except OSError:
         return False

@@ -38,7 +38,8 @@ class PythonModule:
         self.module = module
         self.text = raw if isinstance(raw, Text) else Text(raw)
         self.data = self.text.data
-        outline = Outline(self.data)
+        outline = self.outline = Outline(self.data)
+        """Tells code from comments and prose."""
         self._lines = Lines(self.text, outline)
         parsed = (
             _Parsed(parse(self.text.string))

@@ -8,11 +8,14 @@ the rest costs. Whatever cannot be cut safely is left whole.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.words import Words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _DOUBLE = b'"""'
 _SINGLE = b"'''"
@@ -48,6 +51,7 @@ class Outline:
         self.data = data
         lone_returns = b"\r" in data and data.count(b"\r") != data.count(b"\r\n")
         self._says_global: bool | None = None
+        self._globals: list[int] | None = None
         self._literals = None if lone_returns else _triple_quoted(data)
 
     def is_text(self, offset: int) -> bool:
@@ -151,16 +155,22 @@ class Outline:
 
     def has_global(self, part: Part) -> bool:
         """Whether a ``global`` statement stands in a part, which then binds names outside of it."""
-        data = self.data
         if not self.says_global:
             return False
-        place = data.find(b"global ", part.start, part.end)
+        if self._globals is None:
+            self._globals = list(self._global_statements())
+        first = bisect_left(self._globals, part.start)
+        return first < len(self._globals) and self._globals[first] + len(b"global ") <= part.end
+
+    def _global_statements(self) -> Iterator[int]:
+        """Where ``global`` begins a statement; elsewhere it is but the word."""
+        data = self.data
+        place = data.find(b"global ")
         while place >= 0:
             before = data[data.rfind(b"\n", 0, place) + 1 : place].strip()
             if not before or before[-1:] in b":;":
-                return True
-            place = data.find(b"global ", place + 7, part.end)
-        return False
+                yield place
+            place = data.find(b"global ", place + 7)
 
     def _behind(self, part: Part) -> int | None:
         """Where the first statement of a part's level, or of one further out, begins behind its body; or None."""

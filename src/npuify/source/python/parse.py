@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import ast
+import re
+from typing import Final
 
 from npuify.source.parser_warnings import without_warnings
+
+_LONG: Final = 500_000
+"""Characters of a text that is parsed piece by piece."""
+_BEGINS: Final = re.compile(r"\n(?=(?!(?:el(?:se|if)|except|finally)\b)[A-Za-z_])")
+"""The end of a line behind which a statement may begin that stands in nothing else."""
 
 
 def parse(text: str) -> ast.Module:
@@ -13,6 +20,34 @@ def parse(text: str) -> ast.Module:
     Raises:
         SyntaxError: the running Python cannot parse it, for whatever reason.
     """
+    # Where lines also end with a carriage return alone, they are not as easily counted.
+    return _parse(text) if len(text) < _LONG or "\r" in text else _parse_long(text)
+
+
+def _parse_long(text: str) -> ast.Module:
+    """The tree of a long text, for which the parser itself would take as much memory again as the tree does.
+
+    What parses by itself up to a line's beginning ends there: in no string, no brackets, and no block that goes on.
+    """
+    body: list[ast.stmt] = []
+    start, line, size = 0, 0, _LONG // 2
+    while start < len(text):
+        cut = _BEGINS.search(text, start + size) if start + size < len(text) else None
+        end = cut.end() if cut is not None else len(text)
+        try:
+            body += _parse("\n" * line + text[start:end]).body
+        except SyntaxError:
+            if cut is None:
+                # What is wrong, and where, the whole text tells.
+                return _parse(text)
+            size *= 2
+            continue
+        line += text.count("\n", start, end)
+        start, size = end, _LONG // 2
+    return ast.Module(body, [])
+
+
+def _parse(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except SyntaxError:
