@@ -50,6 +50,7 @@ MODULES = (
     "rules.stacks.foreign_words",
     "rules.stacks.arguments",
     "rules.stacks.mixed",
+    "rules.stacks.onnx_runtime",
     "rules.stacks.options",
     "rules.jax.programs",
     "rules.paddle.names",

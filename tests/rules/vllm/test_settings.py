@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from npuify.model import Safety
@@ -94,3 +96,29 @@ def test_tables_within_are_judged_as_the_json_of_command_lines_is() -> None:
     text = "model: m\nmax-model-len: 8\ncompilation-config:\n  mode: 1\n  cudagraph_mode: FULL\n"
     (found,) = findings(text, name="serve.yaml")
     assert (found.code, found.start.line) == ("NPU935", 4)
+
+
+_ENGINE = "from vllm import LLM\nimport yaml\n\nllm = LLM(**yaml.safe_load(open('engine.yaml')))\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("model: m\ndevice: cuda\ndtype: bfloat16\ntensor_parallel_size: 2\n", True),
+        ("model: m\ndevice: cuda:0\ndtype: half\n", False),
+        ("model: m\ndevice: cuda\nprompts: a.txt\n", False),
+    ],
+)
+def test_settings_that_programs_on_vllm_read_never_say_npu(text: str, after: bool, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(_ENGINE)
+    without = "".join(line for line in text.splitlines(keepends=True) if not line.startswith("device"))
+    assert output(text, unsafe=True, name="engine.yaml", root=tmp_path) == (without if after else text)
+    (found,) = findings(text, name="engine.yaml", root=tmp_path)
+    assert (found.code, found.safety is Safety.MANUAL) == ("NPU935", not after)
+
+
+def test_settings_that_a_program_on_pytorch_reads_say_npu(tmp_path: Path) -> None:
+    (tmp_path / "serve.py").write_text(_ENGINE.replace("engine.yaml", "other.yaml"))
+    (tmp_path / "train.py").write_text("import torch\nimport vllm\n\nsettings = open('engine.yaml')\n")
+    text = "model: m\ndevice: cuda\nbatch_size: 8\n"
+    assert output(text, name="engine.yaml", root=tmp_path) == text.replace("cuda", "npu")

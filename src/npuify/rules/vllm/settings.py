@@ -25,6 +25,13 @@ _OWN = frozenset(
     )
 )
 """Arguments whose names only vLLM gives them; one of them tells whose settings a table holds."""
+_COMMON = frozenset(
+    (
+        *("model", "model_tag", "tokenizer", "device", "dtype", "seed", "host", "port", "config", "revision", "task"),
+        *("quantization", "load_format", "download_dir", "api_key", "uds", "runner", "convert", "hf_token", "headless"),
+    )
+)
+"""Arguments whose names settings of any program have."""
 _NAMES_VLLM = re.compile(r"(?i)vllm(?:[_-]?(?:config|engine|args|engine[_-]?args|kwargs|options|server|settings))?$")
 """Keys whose tables are given to vLLM."""
 _UNDER_VLLM = re.compile(rb"(?mi)^[ \t]*[\"']?vllm(?:[_-]?\w+)?[\"']?[ \t]*:")
@@ -68,7 +75,11 @@ def judge_vllm_settings(document: Document, file: TextFile) -> Document:
     Returns:
         The document without them: what other rules make of them does not hold.
     """
-    if _OWN_WORD.search(file.data) is None and _UNDER_VLLM.search(file.data) is None:
+    if (
+        _OWN_WORD.search(file.data) is None
+        and _UNDER_VLLM.search(file.data) is None
+        and not (b"device" in file.data and b"model" in file.data)
+    ):
         return document
     tables: dict[int, list[Value]] = {}
     for value in document.values:
@@ -78,10 +89,11 @@ def judge_vllm_settings(document: Document, file: TextFile) -> Document:
     for values in tables.values():
         names = {_name(value) for value in values}
         under = any(_NAMES_VLLM.match(key) for key in values[0].path[:-1])
-        if (names.isdisjoint(_OWN) and not under) or not (names & vllm_names() - _OWN):
+        is_own = under or not names.isdisjoint(_OWN)
+        if not (names & vllm_names() - _OWN) or not (is_own or _goes_to_vllm(names, file)):
             continue
         nested = {one.path[-1].replace("-", "_") for one in document.keys if one.path[:-1] == values[0].path[:-1]}
-        is_pure = names | nested <= vllm_names()
+        is_pure = names | nested <= vllm_names() and (is_own or not names <= _COMMON)
         for value in values:
             row = file.run.vllm.argument(_name(value), value.text)
             if row is not None and not row.option_only and not _is_off(row, value):
@@ -89,6 +101,25 @@ def judge_vllm_settings(document: Document, file: TextFile) -> Document:
                 _report(value, row, is_pure=is_pure, file=file)
         _judge_nested(values[0].path[:-1], document, file)
     return document._replace(values=[one for one in document.values if one.start not in judged]) if judged else document
+
+
+def _goes_to_vllm(names: set[str], file: TextFile) -> bool:
+    """Whether a table with no name of vLLM's alone is read by programs on vLLM, of which none computes with PyTorch.
+
+    Those that the file's name leads to are asked, else all of the project. What they make of ``device`` is not
+    followed, but ``npu`` is no word of vLLM's, so that it must not be written where vLLM may get it.
+    """
+    if not names & {"model", "model_tag"}:
+        return False
+    project = file.run.project
+    with_vllm = set(project.files_with(b"vllm"))
+    if not with_vllm:
+        return False
+    base = file.relative.rpartition("/")[2].encode()
+    readers = set(project.files_with(base)) & with_vllm or with_vllm
+    if readers.isdisjoint(project.files_with(b"torch")):
+        return True
+    return names <= vllm_names() and not names <= _COMMON
 
 
 def _judge_nested(prefix: tuple[str, ...], document: Document, file: TextFile) -> None:

@@ -259,6 +259,7 @@ KEPT: Final = frozenset(
             "NPU970",
             "NPU972",
             "NPU974",
+            "NPU976",
         ),
     )
 )

@@ -91,7 +91,8 @@ REFUSED: Final[dict[str, str]] = {
         _TENSORFLOW,
     ),
     **dict.fromkeys(
-        ("NPU936", "NPU945", "NPU955", "NPU946", "NPU947", "NPU948", "NPU956", "NPU970", "NPU972"), _OTHER_LIBRARY
+        ("NPU936", "NPU945", "NPU955", "NPU946", "NPU947", "NPU948", "NPU956", "NPU970", "NPU972", "NPU976"),
+        _OTHER_LIBRARY,
     ),
 }
 _NO_FORM: Final = 'its NPU counterpart would break CUDA; put it under `if {helper}.type == "npu":`'
