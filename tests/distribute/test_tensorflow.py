@@ -188,7 +188,27 @@ def test_loops_that_are_left(tmp_path: Path, old: str, new: str, said: str) -> N
     ("old", "new", "adapter", "said"),
     [
         ("optimizer=tf.keras.optimizers.SGD(0.1)", 'optimizer="sgd"', "2.6.5", "wrapper('sgd')|wrapper(\"sgd\")"),
-        ("train = train.batch(BATCH)", "train = train.take(32).batch(BATCH)", "2.6.5", "through .take()"),
+        (
+            "train = train.batch(BATCH)",
+            "train = train.take(32).batch(BATCH)",
+            "2.6.5",
+            "train.take(32).shard(npu_device",
+        ),
+        ("train = train.batch(BATCH)", "train = train.shuffle(9).take(32).batch(BATCH)", "2.6.5", "through .take()"),
+        ("train = train.batch(BATCH)", "train = train.batch(BATCH).take(2)", "2.6.5", "through .take()"),
+        ("train = train.batch(BATCH)", "train = train.skip(8).take(32).batch(BATCH)", "2.6.5", "take(32).shard("),
+        (
+            "train = train.batch(BATCH)",
+            "few = train.take(8)\n    train = train.skip(8).batch(BATCH)",
+            "2.6.5",
+            "through .take()",
+        ),
+        (
+            "train = train.batch(BATCH)",
+            "if BATCH:\n        train = train.take(8)\n    train = train.batch(BATCH)",
+            "2.6.5",
+            "through .take()",
+        ),
         ("model.fit(train,", "model.fit(X, Y,", "2.6.5", "fit() is given arrays"),
         (
             "with tf.Session() as sess:\n    sess.run(init)",
@@ -224,6 +244,32 @@ def test_what_is_done_or_left(tmp_path: Path, old: str, new: str, adapter: str, 
     result, written = converted(tmp_path, text.replace(old, new), adapter)
     everything = written + "".join(finding.message for finding in result.left)
     assert any(one in everything for one in said.split("|")), everything
+
+
+def test_a_step_in_no_function_is_told(tmp_path: Path) -> None:
+    step = """
+model = Model()
+optimizer = tf.keras.optimizers.SGD(0.1)
+for x, y in tf.data.Dataset.from_tensor_slices((X, Y)).batch(BATCH):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+"""
+    result, _ = converted(tmp_path, LOOP[: LOOP.index("def train_step")] + step, "2.6.5")
+    assert any("in no function" in one.message for one in result.left if one.code == "NPU385")
+    (tmp_path / "other").mkdir()
+    result, _ = converted(tmp_path / "other", LOOP, "2.6.5")
+    assert not any("in no function" in one.message for one in result.left)
+
+
+@pytest.mark.parametrize(
+    "made",
+    ["tf.estimator.inputs.numpy_input_fn(x=X, y=Y)", "tf.train.string_input_producer(names)", "tf.compat.v1.train.slice_input_producer(X)"],
+)  # fmt: skip
+def test_data_that_is_no_dataset_is_told(tmp_path: Path, made: str) -> None:
+    text = f"import tensorflow as tf\ninput_fn = {made}\ne = tf.estimator.Estimator(model_fn)\ne.train(input_fn, steps=3)\n"
+    result, _ = converted(tmp_path, text, "1.15")
+    assert any("the same on every card" in one.message for one in result.left if one.code == "NPU387")
 
 
 def test_a_program_that_does_not_open_the_npu_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,10 @@
-"""Runs a program with seeds, and made-up data in the place of sets that it would download. Python 3.7 and later."""
+"""Runs a program with seeds, and made-up data in the place of sets that it would download. Python 3.7 and later.
 
+With RANKS_OUTPUT, a folder, what is printed goes to a file for each rank, nothing is shuffled, all batches are of one
+size, and several ranks share the batches of one: what is fed by this module, and what is batched behind ``shard()``.
+"""
+
+import os
 import random
 import sys
 import types
@@ -23,6 +28,10 @@ class Split:
     def next_batch(self, number, shuffle=True):
         places = np.arange(self._next, self._next + number) % self.num_examples
         self._next += number
+        if "RANKS_OUTPUT" in os.environ:
+            if "RANKS_REVERSED" in os.environ:
+                places = places[::-1]
+            places = places[int(os.environ.get("RANK_ID", "0")) :: int(os.environ.get("RANK_SIZE", "1"))]
         return self.images[places], self.labels[places]
 
 
@@ -84,7 +93,43 @@ def prepare():
         sys.modules[each] = Anything(each)
 
 
+def share_batches():
+    """Batches behind ``shard()`` are a rank's part of the batch, and all data keeps its order."""
+    kind = tf.data.Dataset
+    ranks = int(os.environ.get("RANK_SIZE", "1"))
+    shard = kind.shard
+
+    def marked(self, *given, **named):
+        made = shard(self, *given, **named)
+        made.is_share = True
+        return made
+
+    def is_share(data):
+        while data is not None:
+            if getattr(data, "is_share", False):
+                return True
+            data = getattr(data, "_input_dataset", None)
+        return False
+
+    def batches(of):
+        def batch(self, batch_size, *_, **named):
+            # What is left over at the end is another step for one card, and none for several.
+            named["drop_remainder"] = True
+            return of(self, batch_size // ranks if is_share(self) else batch_size, **named)
+
+        return batch
+
+    kinds = {kind, getattr(tf, "compat", tf).v1.data.Dataset}
+    for each in kinds:
+        each.shard = marked
+        each.shuffle = lambda self, *given, **named: self
+        each.batch = batches(each.batch)
+
+
 if __name__ == "__main__":
+    if "RANKS_OUTPUT" in os.environ:
+        sys.stdout = (Path(os.environ["RANKS_OUTPUT"]) / os.environ.get("RANK_ID", "0")).open("w")
+        share_batches()
     program = Path(sys.argv[1]).resolve()
     sys.argv = sys.argv[1:]
     sys.path[0] = str(program.parent)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Final
 from npuify.distribute.reading.tensorflow import (
     calls,
     chain_of,
+    extent_of,
     imported,
     is_built,
+    is_read_otherwise,
     is_source,
     is_wrapped,
     trains,
@@ -180,21 +182,21 @@ class _Line:
 
     def _share(self, unit: Unit, source: ast.Call) -> None:
         chain = list(chain_of(unit, source))
-        for one in chain:
-            if isinstance(one.func, ast.Attribute) and one.func.attr in ("take", "skip", "shard", "padded_batch"):
-                self.draft.left(
-                    "NPU387",
-                    unit,
-                    one,
-                    phrase("the data goes through .{attr}(), and was not shared out", attr=one.func.attr),
-                    phrase(
-                        "put .shard({rank}) where the training data has its final extent, before it is shuffled",
-                        rank=self.rank,
-                    ),
-                )
-                return
+        at, against = extent_of(unit, source, chain)
+        if against:
+            self.draft.left(
+                "NPU387",
+                unit,
+                at,
+                phrase("the data goes through .{attr}(), and was not shared out", attr=against),
+                phrase(
+                    "put .shard({rank}) where the training data has its final extent, before it is shuffled",
+                    rank=self.rank,
+                ),
+            )
+            return
         editor = self.draft.editor(unit)
-        edits: list[Edit] = [editor.insert(unit.source.end(source), f".shard({self.needs_rank(unit)})")]
+        edits: list[Edit] = [editor.insert(unit.source.end(at), f".shard({self.needs_rank(unit)})")]
         for one in chain:
             given = {keyword.arg for keyword in one.keywords}
             if isinstance(one.func, ast.Attribute) and one.func.attr == "batch" and "drop_remainder" not in given:
@@ -357,6 +359,16 @@ class _First(_Line):
                     "the wrapper averages what compute_gradients() and minimize() give, not these gradients",
                     "average them, each once: npu_allreduce(gradients) before they are clipped or applied",
                 )
+        for call in calls(unit):
+            if is_read_otherwise(unit, call):
+                self.draft.left(
+                    "NPU387",
+                    unit,
+                    call,
+                    phrase("what {name}() gives is the same on every card", name=unit.source.code(call.func)),
+                    phrase("train on a tf.data.Dataset, with .shard({rank}) behind its source", rank=self.rank),
+                )
+                break
         if self.datasets:
             return
         for call in calls(unit):

@@ -6,7 +6,15 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.distribute.edits import Unprovable
-from npuify.distribute.reading.gradient_tapes import calls_of, is_graph, loops_around, model_at, steps, why_no_graph
+from npuify.distribute.reading.gradient_tapes import (
+    calls_of,
+    is_graph,
+    loops_around,
+    model_at,
+    steps,
+    tapes_outside,
+    why_no_graph,
+)
 from npuify.distribute.reading.tensorflow import is_built, is_source, values
 from npuify.language import phrase
 
@@ -21,6 +29,14 @@ _SENT: Final = "npu_variables_sent"
 
 def make_graph(unit: Unit, draft: Draft) -> None:
     """Decorate steps that run eagerly with ``tf.function``; gradients are averaged inside graphs only."""
+    for tape in tapes_outside(unit):
+        draft.left(
+            "NPU385",
+            unit,
+            tape,
+            "this step is in no function: it runs eagerly, on the CPU, and its gradients are not averaged",
+            phrase("put it into a function with @{name}", name="tf.function"),
+        )
     for step in steps(unit):
         if is_graph(unit, step):
             continue

@@ -17,6 +17,7 @@ from npuify.project.traces import Trace, trace
 from npuify.rules.common.npu_support import supports_npu
 from npuify.rules.devices.default_types import may_make_default_type, sets_cuda_as_default
 from npuify.rules.packages.imports import import_names
+from npuify.source.python.python2 import may_be_python_2
 
 if TYPE_CHECKING:
     from array import array
@@ -88,6 +89,8 @@ class Prefilter:
             rules.may_concern(lower)
             or any(name.partition(".")[0] in self._packages for name, _ in shows.imports)
             or any(part in lower for part in self._parts)
+            # Without a word of any rule it would never be parsed, and nobody told that it is no Python 3.
+            or may_be_python_2(raw)
         )
         concerns = (
             python

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.language import phrase
 from npuify.model import Evidence, FileError, Finding, Position, Safety, Severity
 from npuify.rules.registry import Rule, list_rule
+from npuify.source.python.python2 import may_be_python_2
 from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
 
@@ -102,9 +103,7 @@ def _findings(relative: str, text: Text, why: str, advice: str) -> Iterator[Find
 
 
 def _advice(raw: bytes) -> str:
-    if re.search(rb"^\s*print\s+[\"'\w]", raw, re.MULTILINE) or re.search(
-        rb"^\s*except\s+\w+\s*,\s*\w+\s*:", raw, re.MULTILINE
-    ):
+    if may_be_python_2(raw):
         return phrase("it looks like Python 2; convert it with 2to3 or python-modernize first")
     if any(_FIRST_LINE_OF_MAGIC.match(line) for line in raw.splitlines()):
         return phrase("it contains IPython magics, which are not Python")

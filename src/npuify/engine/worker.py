@@ -31,6 +31,7 @@ from npuify.rules.run import Result, Run
 from npuify.rules.style_plan import StylePlan
 from npuify.source.parser_warnings import without_warnings
 from npuify.source.python import parses
+from npuify.source.python.python2 import may_be_python_2
 from npuify.source.suppressions import suppressed_codes
 from npuify.source.text import Text, UnreadableText
 from npuify.styles import restyle_other
@@ -354,8 +355,8 @@ class Worker:
             if matches is not None and text.data is raw:
                 self.rules.words.remember(text.lower, matches)
             with without_warnings():
-                # Whether and how torch_npu is imported already, only the whole file says.
-                if job.needs_torch_npu or job.run.plan.needs_whole(relative, raw):
+                # Whether and how torch_npu is imported already, only the whole file says, and whether it is Python 3.
+                if job.needs_torch_npu or job.run.plan.needs_whole(relative, raw) or may_be_python_2(raw):
                     whole = True
                 alone = job.run.project.on_tensorflow == "alone"
                 without = self.rules.without(text, job.run.project)

@@ -51,6 +51,20 @@ def steps(unit: Unit) -> list[Step]:
     return list(found.values())
 
 
+def tapes_outside(unit: Unit) -> list[ast.Call]:
+    """The tapes outside functions, in a file that applies gradients there."""
+    found = [
+        item.context_expr
+        for node in unit.nodes
+        if isinstance(node, ast.With) and isinstance(unit.function_around(node), ast.Module)
+        for item in node.items
+        if isinstance(item.context_expr, ast.Call)
+        and unit.qualname(item.context_expr.func).endswith("tensorflow.GradientTape")
+    ]
+    applied = [one for one in calls(unit) if _is_method(one, "apply_gradients")]
+    return found if any(isinstance(unit.function_around(one), ast.Module) for one in applied) else []
+
+
 def _applies(function: ast.FunctionDef) -> bool:
     return any(_is_method(one, "apply_gradients") for one in ast.walk(function))
 

@@ -19,6 +19,7 @@ _TRAINS: Final = re.compile(
     r"fit\w*|train\w*|minimize|\w*gradients?|GradientTape|\w*Optimizer|optimizers?|\w*Estimator"
 )
 """Last names of calls and modules by which programs train, or may."""
+_READS: Final = re.compile(r"tensorflow\.(?:compat\.v1\.)?(?:estimator\.inputs\.\w+_input_fn|train\.\w*input_producer)")
 _WRAPPERS: Final = re.compile(r"npu_\w*optimizer\w*|NPU\w*Optimizer|Keras\w*Optimizer|DistributedOptimizer")
 
 
@@ -32,6 +33,11 @@ def is_source(unit: Unit, call: ast.Call) -> bool:
     """Whether a call makes a Dataset of something that is none."""
     name = unit.qualname(call.func)
     return name.startswith("tensorflow.") and ".data." in name and name.rpartition(".")[2] in _SOURCES
+
+
+def is_read_otherwise(unit: Unit, call: ast.Call) -> bool:
+    """Whether a call gives data that is no Dataset: arrays for estimators, or a queue."""
+    return _READS.fullmatch(unit.qualname(call.func)) is not None
 
 
 def is_wrapped(unit: Unit, call: ast.Call) -> bool:
@@ -85,6 +91,39 @@ def chain_of(unit: Unit, source: ast.Call) -> Iterator[ast.Call]:
             root = root.value if isinstance(root, ast.Attribute) else root.func
         if isinstance(root, ast.Name) and root.id == name and unit.function_around(call) is scope:
             yield call
+
+
+_MIXES: Final = frozenset("shuffle batch repeat interleave flat_map window unbatch apply prefetch concatenate".split())
+"""Methods behind which a part of the data is another part, or is counted in batches."""
+
+
+def extent_of(unit: Unit, source: ast.Call, chain: list[ast.Call]) -> tuple[ast.Call, str]:
+    """Where data has its final extent: the source, or the last ``take`` or ``skip`` of it that surely runs.
+
+    Returns:
+        The call, and the name of the method that speaks against sharing the data out there; empty where none does.
+    """
+    own = unit.statement(source)
+    block = unit.parent(own)
+    target = own.targets[0].id if isinstance(own, ast.Assign) and isinstance(own.targets[0], ast.Name) else ""
+    found, mixed = source, False
+    for one in sorted(chain, key=lambda call: unit.source.end(call)):
+        name = one.func.attr if isinstance(one.func, ast.Attribute) else ""
+        if name in ("shard", "padded_batch"):
+            return one, name
+        if name in ("take", "skip"):
+            statement = unit.statement(one)
+            again = (
+                isinstance(statement, ast.Assign)
+                and [getattr(each, "id", "") for each in statement.targets] == [target]
+                and unit.parent(statement) is block
+                and isinstance(block, (ast.Module, ast.FunctionDef))
+            )
+            if mixed or not (statement is own or again):
+                return one, name
+            found = one
+        mixed = mixed or name in _MIXES
+    return found, ""
 
 
 def is_built(unit: Unit, value: ast.expr) -> bool:
