@@ -40,6 +40,7 @@ STILL_WRONG = {
     "round_15": ["verl-6931", "megatron-870", "deepseek-r1-588", "vllm-ascend-5684"],
     "round_16": ["sleap-1182", "mindyolo-441"],
     "round_17": ["ptoas-836"],
+    "round_22": ["safecount-16"],
     "round_9": ["msprobe-faq-ei0006", "vllm-ascend-5695"],
 }
 

@@ -167,3 +167,12 @@ def test_names_that_are_words_of_the_machine_change_no_judgement(name: str, whos
 def test_nothing_is_said_to_be_well_of_which_nothing_is_known() -> None:
     checks = judge(gather(Capture().machine()))[1]
     assert [one.name for one in checks if one.status.value == "ok"] == []
+
+
+def test_an_empty_capture_is_not_known_rather_than_without_cann() -> None:
+    results, checks = judge(gather(Recorder(Capture().machine()), live=False))
+    assert {one.status.value for one in results} == {"skipped"}
+    assert {one.status.value for one in checks} == {"skipped"}
+    # Once it holds files of a machine, those that are not among them are not there.
+    results, _ = judge(gather(Capture(files={"/etc/os-release": "ID=ubuntu\n"}).machine()))
+    assert {"cann.installed", "cards.seen"} <= {one.check for one in results if one.status.value == "error"}

@@ -127,6 +127,11 @@ class Recorder:
         self._links: dict[str, str] = {}
         self._commands: dict[str, Answer] = {}
 
+    @property
+    def has_files(self) -> bool:
+        """As the machine."""
+        return self._machine.has_files
+
     def _follow(self, path: str) -> str:
         real = self._machine.real(path)
         if real != path:

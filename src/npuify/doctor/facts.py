@@ -37,6 +37,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the shell is set up for several machines."""
     files_only: bool = False
     """Whether nothing but files is known of the machine: no shell, and no commands."""
+    files_known: bool = True
+    """Whether what was given holds files at all: an empty capture says nothing of what is installed."""
     tensorflow: str = ""
     """Of a project on TensorFlow: its line, ``1`` or ``2``, or ``either`` where that is open; else empty."""
 
@@ -75,6 +77,7 @@ def gather(machine: Sight, python_program: str | None = None, *, live: bool = Tr
         environment=machine.environment,
         network=_several_machines(machine.environment, the_hccl),
         files_only=files_only,
+        files_known=machine.has_files,
     )
 
 

@@ -63,6 +63,10 @@ class Sight(Protocol):
     def environment(self) -> Mapping[str, str]:
         """The variables of the shell to judge."""
 
+    @property
+    def has_files(self) -> bool:
+        """Whether it holds anything of a file system: where it does not, that a file is missing says nothing."""
+
     def read(self, path: str) -> str | None:
         """The text of a file; None where there is none, or it may not be read."""
 
@@ -112,6 +116,11 @@ class Here:
                 target = posixpath.join(posixpath.dirname(done), str(place.readlink()))
                 return self._resolved(posixpath.join(target, *parts[index + 1 :]), depth + 1)
         return posixpath.normpath(done)
+
+    @property
+    def has_files(self) -> bool:
+        """Always: what is not in a file system is not there."""
+        return True
 
     def read(self, path: str) -> str | None:
         """The first ``LARGEST`` bytes of a regular file, as UTF-8 with what is not text replaced."""
@@ -195,6 +204,11 @@ class Captured:
                 above, name = posixpath.split(path)
                 self._folders.setdefault(above, set()).add(name)
                 path = above
+
+    @property
+    def has_files(self) -> bool:
+        """Whether it holds anything of the file system: where it does not, that a file is missing says nothing."""
+        return bool(self._folders)
 
     def real(self, path: str) -> str:
         """``path`` with links followed."""

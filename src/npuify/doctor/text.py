@@ -39,6 +39,8 @@ _COUNTS: Final = {
 _EVIDENCE: Final = {"reported": "reported by users", "assumed": "assumed, not confirmed"}
 
 
+_NOT_KNOWN: Final = ("smoke.", "python.found", "cann.installed", "cards.seen")
+"""Checks that say why they were skipped."""
 _LITTLE: Final = "Nothing is wrong with what is known, but most checks lack what they judge by: see them in the JSON."
 
 
@@ -56,7 +58,7 @@ def render_text(report: Report) -> str:
     for result in report.results:
         if result.status is Status.OK:
             continue
-        if result.status is Status.SKIPPED and not result.check.startswith(("smoke.", "python.found")):
+        if result.status is Status.SKIPPED and not result.check.startswith(_NOT_KNOWN):
             continue
         lines += ["", *_result(result)]
     counts = Counter(check.status for check in report.checks)

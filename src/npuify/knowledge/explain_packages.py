@@ -39,7 +39,9 @@ def explain_package(what: str) -> Explanation | None:
     if row is not None:
         if fact is None:
             lines[_standing(row.name, row.status, row.minimum)] = None
-        lines.update(dict.fromkeys((row.message, row.advice)))
+        if fact is None or fact.status != row.status:
+            # Where both tables say the same of it, that of imports says it once.
+            lines.update(dict.fromkeys((row.message, row.advice)))
         if row.replacement:
             lines[phrase("In requirements: {replacement}", replacement=row.replacement)] = None
         if row.below:

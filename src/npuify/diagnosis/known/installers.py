@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 INSTALLS: Final = re.compile(
     r"Failed building wheel|[Ff]ailed to (?:download and )?build|Could not build wheels|satisfies the requirement"
     r"|matching distribution|supported wheel|╰─> \w|nothing provides|following packages are (?:not available|missing)"
-    r"|Unable to locate package|No match for argument|PackagesNotFound"
+    r"|/pip-install-|Unable to locate package|No match for argument|PackagesNotFound"
 )
 """Lines of installers that name what they were asked for."""
 
@@ -55,8 +55,8 @@ def asked_of_installers(text: str, frames: Sequence[Frame]) -> Iterator[str]:
         for pattern in _NAMED:
             for found in pattern.finditer(text):
                 yield found[1]
-    for frame in reversed(frames):
-        unpacked = _UNPACKED.search(frame.file)
+    for place in (*(frame.file for frame in reversed(frames)), *((text,) if "nvcc" in text else ())):
+        unpacked = _UNPACKED.search(place)
         if unpacked is not None:
             yield unpacked[1]
 

@@ -154,7 +154,7 @@ def _package(text: str, frames: Sequence[Frame]) -> Match | None:
     for name in asked_of_installers(text, frames):
         known = _fact(name)
         if known is not None and _for_gpus(known[1]):
-            return _match(*known, weight=97)
+            return _match(*known, weight=97)._replace(loud=True)
     part = "cannot import name" in text  # the package is there, in another version
     others: list[Match] = []
     for name in _asked_for(text):

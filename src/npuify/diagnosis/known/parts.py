@@ -22,7 +22,7 @@ LACKS_PART: Final = re.compile(
 )
 """What Python says of a part of a package that is there."""
 
-_INSTALLED: Final = re.compile(r"/(?:site|dist)-packages/(\w+)")
+_INSTALLED: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\]+(\w+)")
 _STACKS: Final = {"mindspeed", "mindspeed_llm", "mindspeed_mm", "vllm_ascend", "swift", "msprobe", "sglang", "torchair"}
 """Packages for NPUs, or that have words for them, without a row in the tables of packages."""
 _LAZY: Final = {"transformers", "diffusers", "optimum"}

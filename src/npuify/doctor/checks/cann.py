@@ -25,6 +25,15 @@ def cann_installed(facts: Facts) -> Iterator[Result]:
     """At least one installation is found in the places where installers put it."""
     if facts.cann.installed:
         return
+    if not facts.files_known:
+        yield result(
+            "cann.installed",
+            Status.SKIPPED,
+            phrase("nothing is known of CANN: what was given holds no files of a machine"),
+            advice=phrase("capture the machine with: npuify doctor --capture FILE"),
+            source=_LAYOUT,
+        )
+        return
     chip = facts.chip.package if facts.chip is not None else "<chip>"
     yield result(
         "cann.installed",

@@ -36,6 +36,14 @@ _CODES_SOURCE = "vllm-project/vllm-ascend#2698, #632; Ascend/cann-container-imag
 def cards_seen(facts: Facts) -> Iterator[Result]:
     """``npu-smi info`` shows at least one chip, and as many as the PCI bus has."""
     smi, host = facts.smi, facts.host
+    if not facts.files_known and not facts.smi_answered:
+        yield result(
+            "cards.seen",
+            Status.SKIPPED,
+            phrase("nothing is known of cards: what was given holds no files of a machine and no answer of npu-smi"),
+            advice=phrase("capture the machine with: npuify doctor --capture FILE"),
+        )
+        return
     if smi.cards:
         if not host.container and host.pci_cards > len({card.bus or str(card) for card in smi.cards}) > 0:
             yield result(
