@@ -356,6 +356,30 @@ def test_cached_scan_gives_what_a_fresh_one_gives(
     assert scan([root], cached) == scan([root], OPTIONS)
 
 
+@pytest.mark.parametrize(
+    "other", ["from main import faster\nfaster(x)\n", "import main\nargs = main.read()\nargs.fast = unknown()\n"]
+)
+def test_a_cached_condition_is_asked_again_where_another_file_comes_to_call_or_to_set(
+    other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NPUIFY_CACHE_DIR", str(tmp_path / "cache"))
+    root = tmp_path / "project"
+    main = (
+        "import argparse\nimport torch\n\n\ndef faster(x):\n    return torch.compile(x, backend='cudagraphs')\n\n\n"
+        "def read():\n    parser = argparse.ArgumentParser()\n    parser.add_argument('--fast', action='store_true')\n"
+        "    return parser.parse_args()\n\n\ndef run():\n    args = read()\n    if args.fast:\n        faster(1)\n"
+    )
+    scanned(root, {"main.py": main, "other.py": "import os\n"})
+    _old(root, 0)
+    cached = Options(torch_npu="2.14.0", jobs=1, cache=True)
+    assert "--fast" in [one.only_with for one in scan([root], cached).findings]
+    (root / "other.py").write_text(other)
+    os.utime(root / "other.py", (1_700_000_060, 1_700_000_060))
+    again = scan([root], cached)
+    assert again == scan([root], OPTIONS)
+    assert "--fast" not in [one.only_with for one in again.findings]
+
+
 def test_cached_scan_does_not_look_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NPUIFY_CACHE_DIR", str(tmp_path / "cache"))
     root = tmp_path / "project"

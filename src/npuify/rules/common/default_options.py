@@ -11,6 +11,7 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from npuify.analysis.project import EVERY_FILE
 from npuify.language import phrase
 from npuify.rules.common.callers import switch_of_callers
 from npuify.rules.common.option_defaults import Known, defaults_of
@@ -52,6 +53,14 @@ def only_with(node: ast.AST, file: PythonFile, callers: int = _CALLERS) -> str:
         file: its file.
         callers: how many functions to go back, to where they are called.
     """
+    switch = _switch_at(node, file, callers)
+    if switch:
+        # Any file may come to call what calls the place, or to set the option.
+        file.project.dependencies.add(EVERY_FILE)
+    return switch
+
+
+def _switch_at(node: ast.AST, file: PythonFile, callers: int) -> str:
     current = node
     for up in file.ancestors(node):
         for test, wanted in _conditions(current, up):
@@ -74,7 +83,10 @@ def _by_default(test: ast.expr, file: PythonFile) -> Known | None:
 def holds_by_default(test: ast.expr, file: PythonFile) -> bool:
     """Whether a condition surely holds where the program is started without options, by what an option defaults to."""
     known = _by_default(test, file)
-    return known is not None and bool(known.switch) and bool(known.value)
+    holds = known is not None and bool(known.switch) and bool(known.value)
+    if holds:
+        file.project.dependencies.add(EVERY_FILE)
+    return holds
 
 
 def by_default(node: ast.expr, file: PythonFile) -> Known | None:
