@@ -108,6 +108,7 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
         elif key == "repository":
             judge_repository(value, document, file)
         _judge_request(value, key, file, labelled, is_workflow=workflow)
+    _judge_reservations(document, file)
     for values in lists.values():
         words = [_word(value) for value in values]
         program = options.program([word.value for word in words], file.relative.rpartition("/")[0])
@@ -197,6 +198,44 @@ def _names_runner(value: Value, key: str, relative: str) -> bool:
     return key in ("runs_on", "runner", "selected_runner", "resource_class")
 
 
+def _judge_reservations(document: Document, file: TextFile) -> None:
+    """Report NVIDIA's devices that a service of compose reserves: by their driver, or by what they can do alone."""
+    drivers: list[Value] = []
+    able: list[Value] = []
+    for value in document.values:
+        if "devices" in value.path and value.key.lower() == "driver":
+            drivers.append(value)
+        elif value.path[-3:] == ("#", "capabilities", "#") and "devices" in value.path and value.text == "gpu":
+            able.append(value)
+    for one in drivers:
+        if one.text == "nvidia":
+            beside = next((other for other in able if _is_beside(one, other, able)), one)
+            _report_reservation((min(one.start, beside.start), max(one.end, beside.end)), file)
+    for other in able:
+        if not any(_is_beside(one, other, able) for one in drivers):
+            _report_reservation((other.start, other.end), file)
+
+
+def _is_beside(driver: Value, capability: Value, able: list[Value]) -> bool:
+    """Whether two values belong to one device: tables are numbered in their order, those inside another behind it."""
+    return (
+        driver.path[:-1] == capability.path[:-2]
+        and driver.table < capability.table
+        and not any(driver.table < one.table < capability.table for one in able)
+    )
+
+
+def _report_reservation(place: tuple[int, int], file: TextFile) -> None:
+    file.report(
+        COMPOSE,
+        place,
+        phrase("the reservation of NVIDIA's devices has no counterpart in compose"),
+        subject="deploy.resources.reservations.devices",
+        advice=phrase("take the reservation out, and list devices and volumes of the service: ")
+        + phrase(CONTAINER_NEEDS),
+    )
+
+
 def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is_workflow: bool) -> None:
     place = (value.start, value.end)
     if key == "runtime" and value.text == "nvidia":
@@ -207,15 +246,6 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
             edits=[(*place, "ascend")],
             subject="runtime",
             advice=ASCEND_RUNTIME,
-        )
-    elif key == "driver" and value.text == "nvidia" and "devices" in value.path:
-        file.report(
-            COMPOSE,
-            place,
-            phrase("the reservation of NVIDIA's devices has no counterpart in compose"),
-            subject="deploy.resources.reservations.devices",
-            advice=phrase("take the reservation out, and list devices and volumes of the service: ")
-            + phrase(CONTAINER_NEEDS),
         )
     elif key in _MOUNTED and (match := NVIDIA_PLACE.match(value.text)) is not None and _gives(value):
         file.report(
