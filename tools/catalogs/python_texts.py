@@ -28,7 +28,7 @@ _READ_BY_PEOPLE = {"message", "advice", "help", "why", "title"}
 _ERRORS = {"NpuifyError", "Refused", "FileError", "BadParameter"}
 _FOR_PROGRAMMERS = {"TypeError", "ValueError", "RuntimeError", "KeyError", "AssertionError", "RuleDefinitionError"}
 _FUNCTIONS = {"phrase", "sentences", "semicolons", "commas"}
-_TAKE_NAMES = {"compile", "startswith", "split", "splitlines", "_rows"}
+_TAKE_NAMES = {"compile", "startswith", "split", "splitlines", "_rows", "recall", "remember"}
 """Functions that are given names or patterns, not texts."""
 _NO_TEXT = {"source", "description", "pattern", "metavar", "words", "names"}
 """Keywords whose strings are none."""

@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -83,7 +85,10 @@ def library(torch_version: str, torch_folder: Path, cxx11_abi: bool, distributed
     with _only_one(folder / f"{name}.lock"):
         if not wanted.is_file():
             print(
-                f"npuify: compiling the simulated NPU for torch {torch_version}, once; this takes about half a minute",
+                phrase(
+                    "npuify: compiling the simulated NPU for torch {version}, once; this takes about half a minute",
+                    version=torch_version,
+                ),
                 file=sys.stderr,
                 flush=True,
             )
@@ -120,7 +125,11 @@ def _only_one(path: Path) -> Iterator[None]:
             except BlockingIOError:
                 if time.monotonic() > until:
                     raise CompileError(
-                        f"another process has been compiling for {_PATIENCE:.0f} s; see {path}"
+                        phrase(
+                            "another process has been compiling for {seconds} s; see {path}",
+                            seconds=f"{_PATIENCE:.0f}",
+                            path=path,
+                        )
                     ) from None
                 time.sleep(0.2)
         yield
@@ -183,4 +192,8 @@ def _run(command: list[str]) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()
-        raise CompileError("\n".join([f"{Path(command[0]).name} could not compile the simulated NPU:", *said[:30]]))
+        raise CompileError(
+            "\n".join(
+                [phrase("{compiler} could not compile the simulated NPU:", compiler=Path(command[0]).name), *said[:30]]
+            )
+        )

@@ -6,6 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase, plural, sentences
 from npuify.model import NpuifyError
 from npuify.process.command import become, command
 from npuify.process.environment import let_begin, spare_amx
@@ -45,16 +46,20 @@ def check(python: str, environ: dict[str, str]) -> tuple[str, str]:
     torch, real, new_enough = answers(python, asked, plain, 3)
     if not torch:
         raise NpuifyError(
-            f"{python} has no PyTorch, which the simulated NPU needs",
+            phrase("{python} has no PyTorch, which the simulated NPU needs", python=python),
             advice="pip install torch, or name one with --python",
         )
     if real:
         raise NpuifyError(
-            f"torch-npu {real} is installed for {python}, and npuify never takes the place of the real one",
+            phrase(
+                "{real} is installed for {python}, and npuify never takes the place of the real one",
+                real=f"torch-npu {real}",
+                python=python,
+            ),
             advice="simulate in an environment without torch-npu",
         )
     if new_enough != "True":
-        raise NpuifyError(f"{python} is older than Python 3.10, which the simulated NPU needs")
+        raise NpuifyError(phrase("{python} is older than Python 3.10, which the simulated NPU needs", python=python))
     try:
         release = tables.release_for(torch, environ.get(f"{PREFIX}_TORCH_NPU", ""))
         tables.soc(environ.get(f"{PREFIX}_SOC", "") or Settings().soc)
@@ -76,13 +81,27 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
     environ[f"{PREFIX}_TORCH_NPU"] = release
     messages.new_run(environ, settings.cache)
     environ["PATH"] = first_on_path(interpreter, environ.get("PATH", ""))
-    count = f"{settings.devices} NPU{'s' if settings.devices != 1 else ''}"
+    count = plural("{count} NPU", "{count} NPUs", settings.devices)
     visible = len(visible_devices(environ.get(VARIABLE), settings.devices))
-    hidden = f" {VARIABLE} shows {visible} of them." if visible < settings.devices else ""
+    hidden = (
+        phrase("{variable} shows {visible} of them.", variable=VARIABLE, visible=visible)
+        if visible < settings.devices
+        else ""
+    )
     print(
-        f"npuify: simulating {count} ({settings.soc}, {settings.memory / 2**30:g} GiB each) "
-        f"as torch_npu {release}+simulated on torch {torch}.{hidden} "
-        "Numbers and speed are those of this machine's CPU, not of an NPU.",
+        sentences(
+            phrase(
+                "npuify: simulating {count} ({soc}, {memory} GiB each) "
+                "as torch_npu {release}+simulated on torch {torch}.",
+                count=count,
+                soc=settings.soc,
+                memory=f"{settings.memory / 2**30:g}",
+                release=release,
+                torch=torch,
+            ),
+            hidden,
+            messages.CPU_ONLY,
+        ),
         file=sys.stderr,
         flush=True,
     )

@@ -8,8 +8,9 @@ import shutil
 import sys
 import time
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from npuify.language import mark
 from npuify.simulator.build import cache_folder
 from npuify.simulator.settings import PREFIX
 
@@ -20,6 +21,7 @@ _RUN = f"{PREFIX}_RUN"
 _KEPT = 24 * 3600.0
 """Seconds after which the notes of a run are swept away."""
 _said: set[str] = set()
+CPU_ONLY: Final = mark("Numbers and speed are those of this machine's CPU, not of an NPU.")
 
 
 def new_run(environ: dict[str, str], cache: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from npuify.language import phrase, speak, usual
 from npuify.simulator import messages, registry, state, tables
 from npuify.simulator.settings import PREFIX, Settings, WrongSettingError, from_environment
 
@@ -32,6 +33,7 @@ def start(settings: Settings | None = None) -> None:
         raise WrongSettingError(f"{PREFIX}_SOC: {error}") from error
     state.settings = settings
     _hide_cuda()
+    speak(usual())
     device = _engine(settings)
     if device.name == "python":
         from npuify.simulator.without_compiler import gaps
@@ -66,7 +68,7 @@ def _engine(settings: Settings) -> Any:
         _tell_no_compiler(str(error))
         return _python_device()
     except build.CompileError as error:
-        advice = "\n`npuify simulate --engine python` does without the compiler" if python else ""
+        advice = "\n" + phrase("`npuify simulate --engine python` does without the compiler") if python else ""
         raise RuntimeError(f"npuify simulate: {error}{advice}") from error
 
 
@@ -78,8 +80,11 @@ def _python_device() -> Any:
 
 def _tell_no_compiler(reason: str) -> None:
     messages.say(
-        f"npuify: {reason}\nnpuify: until then the device is simulated in Python alone, which lacks some things; "
-        "see docs/simulation.md",
+        f"npuify: {reason}\n"
+        + phrase(
+            "npuify: until then the device is simulated in Python alone, which lacks some things; "
+            "see docs/simulation.md"
+        ),
         topic="no-compiler",
     )
 
@@ -165,9 +170,12 @@ def _tell_host_runs() -> None:
     most = sorted(runs.items(), key=lambda item: (-item[1], item[0]))
     lines = [f"  {count:>8} × {name}" for name, count in most[:20]]
     if len(most) > 20:
-        lines.append(f"  and {len(most) - 20} more operators")
+        lines.append("  " + phrase("and {number} more operators", number=len(most) - 20))
     text = [
-        f"npuify: torch_npu {state.release} has no NPU kernel for these operators; there they run on the host's CPU:",
+        phrase(
+            "npuify: torch_npu {release} has no NPU kernel for these operators; there they run on the host's CPU:",
+            release=state.release,
+        ),
         *lines,
     ]
     messages.say("\n".join(text), topic="host-runs")

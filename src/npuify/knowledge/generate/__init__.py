@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -61,5 +62,5 @@ def required_torch(npu: Wheel) -> str:
             return match.group(1)
     match = re.match(r"\d+\.\d+\.\d+", npu.version)
     if match is None:
-        raise NpuifyError(f"cannot tell which torch {npu.version} needs", file=str(npu.path))
+        raise NpuifyError(phrase("cannot tell which torch {version} needs", version=npu.version), file=str(npu.path))
     return match.group()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -57,7 +58,12 @@ def download(project: str, version: str, platforms: tuple[str, ...], folder: Pat
     if result.returncode != 0 or path is None:
         lines = [line for line in result.stderr.splitlines() if line.strip()]
         raise NpuifyError(
-            f"pip could not download {project} {version}: {lines[-1] if lines else 'no message'}",
+            phrase(
+                "pip could not download {project} {version}: {said}",
+                project=project,
+                version=version,
+                said=lines[-1] if lines else phrase("no message"),
+            ),
             advice="Check the version and the package index that pip is set to use, or give a folder with --wheels.",
         )
     return path
@@ -69,5 +75,8 @@ def obtain(project: str, version: str, platforms: tuple[str, ...], wheels: Path 
         return download(project, version, platforms, folder)
     path = find_wheel(wheels, project, version)
     if path is None:
-        raise NpuifyError(f"there is no wheel of {project} {version} in this folder", file=str(wheels))
+        raise NpuifyError(
+            phrase("there is no wheel of {project} {version} in this folder", project=project, version=version),
+            file=str(wheels),
+        )
     return path

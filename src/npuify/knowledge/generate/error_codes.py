@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def build(npu: Wheel) -> bytes:
                 if value and "RESERVED" not in found["name"]:
                     codes.setdefault(value, [found["name"], words or _spoken(found["name"])])
         if not codes:
-            raise NpuifyError(f"the wheel has no header with codes of {kind}", file=str(npu.path))
+            raise NpuifyError(phrase("the wheel has no header with codes of {kind}", kind=kind), file=str(npu.path))
         tables[kind] = {str(value): codes[value] for value in sorted(codes)}
     lines = [
         "{",

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from npuify.knowledge.release.imported import read_live_file
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 _TOOL = "tools.real_torch_npu"
@@ -44,7 +45,8 @@ def generate_live(torch_npu: str, *, wheels: Path | None = None, output: Path) -
     path = folder / f"{torch_npu}.json"
     if done.returncode != 0 or not path.is_file():
         raise NpuifyError(
-            f"torch_npu {torch_npu} could not be asked", advice="What went wrong stands above, on the error stream."
+            phrase("torch_npu {torch_npu} could not be asked", torch_npu=torch_npu),
+            advice="What went wrong stands above, on the error stream.",
         )
     read_live_file(path)
     return path

@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import msgspec
 
 from npuify.knowledge.tensorflow.schema import FORMAT, AdapterFile, StatusFile
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ def _modules(root: Path, package: str) -> Iterator[tuple[str, ast.Module]]:
     files = sorted((root / package).rglob("*.py"))
     if not files:
         raise NpuifyError(
-            f"there is no package {package}", file=str(root), advice="give a checkout of the TensorFlow adapter"
+            phrase("there is no package {package}", package=package),
+            file=str(root),
+            advice="give a checkout of the TensorFlow adapter",
         )
     for path in files:
         parts = PurePosixPath(path.relative_to(root).as_posix()).with_suffix("").parts
@@ -78,7 +81,7 @@ def _modules(root: Path, package: str) -> Iterator[tuple[str, ast.Module]]:
         try:
             yield name, ast.parse(path.read_bytes())
         except (OSError, SyntaxError, ValueError) as error:
-            raise NpuifyError(f"cannot be read: {error}", file=str(path)) from error
+            raise NpuifyError(phrase("cannot be read: {error}", error=error), file=str(path)) from error
 
 
 def _names(module: str, tree: ast.Module, modules: dict[str, ast.Module]) -> dict[str, str]:
@@ -166,7 +169,7 @@ def _rows(path: Path) -> Iterator[Sequence[str]]:
             ]
             sheet = _part(book, "xl/worksheets/sheet1.xml")
     except (OSError, KeyError, zipfile.BadZipFile, ElementTree.ParseError) as error:
-        raise NpuifyError(f"cannot be read: {error}", file=str(path)) from error
+        raise NpuifyError(phrase("cannot be read: {error}", error=error), file=str(path)) from error
     for row in sheet.iter(f"{_CELLS}row"):
         cells: dict[str, str] = {}
         for cell in row.iter(f"{_CELLS}c"):
@@ -180,5 +183,5 @@ def _part(book: zipfile.ZipFile, name: str) -> ElementTree.Element:
     with book.open(name) as stream:
         data = stream.read(_LARGEST)
     if b"<!DOCTYPE" in data[:2000]:
-        raise NpuifyError(f"{name} declares entities, which no list does")
+        raise NpuifyError(phrase("{name} declares entities, which no list does", name=name))
     return ElementTree.fromstring(data)

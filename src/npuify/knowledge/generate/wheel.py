@@ -9,6 +9,7 @@ import zipfile
 from email.parser import Parser
 from typing import TYPE_CHECKING
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class Wheel:
         try:
             self._zip = zipfile.ZipFile(path)
         except (OSError, zipfile.BadZipFile) as error:
-            raise NpuifyError(f"not a readable wheel: {error}", file=str(path)) from error
+            raise NpuifyError(phrase("not a readable wheel: {error}", error=error), file=str(path)) from error
         self._names = frozenset(self._zip.namelist())
         metadata = next((n for n in self._names if n.endswith(".dist-info/METADATA") and n.count("/") == 1), None)
         if metadata is None:

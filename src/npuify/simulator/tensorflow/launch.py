@@ -14,10 +14,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.language import commas, phrase, plural, sentences
 from npuify.model import NpuifyError
 from npuify.process.command import command
 from npuify.process.environment import SHIM, let_begin, spare_amx
 from npuify.process.python import answers, first_on_path, python_for
+from npuify.simulator.messages import CPU_ONLY
 from npuify.simulator.settings import PREFIX
 from npuify.simulator.tensorflow.hub import Hub
 from npuify.simulator.tensorflow.summary import summary
@@ -63,7 +65,7 @@ class Framework(NamedTuple):
         """What differs from the version that the adapter is for; empty for that one."""
         if self.version.startswith(("1.15.", "2.6.")):
             return ""
-        return " The adapter is for 2.6.5: what a later version has, the card's does not."
+        return phrase("The adapter is for 2.6.5: what a later version has, the card's does not.")
 
 
 def check(python: str, environ: dict[str, str]) -> Framework:
@@ -78,12 +80,16 @@ def check(python: str, environ: dict[str, str]) -> Framework:
     version, real = answers(python, _QUESTION, plain, 2)
     if not version:
         raise NpuifyError(
-            f"{python} has no TensorFlow, which the simulated adapter needs",
+            phrase("{python} has no TensorFlow, which the simulated adapter needs", python=python),
             advice="install tensorflow-cpu 1.15 (Python 3.7) or 2.6.5 (3.8, 3.9), or name a Python with --python",
         )
     if real:
         raise NpuifyError(
-            f"{real} is installed for {python}, and npuify never takes the place of the real one",
+            phrase(
+                "{real} is installed for {python}, and npuify never takes the place of the real one",
+                real=real,
+                python=python,
+            ),
             advice="simulate in an environment without it",
         )
     major, minor = (int(part) for part in version.split(".")[:2])
@@ -92,7 +98,7 @@ def check(python: str, environ: dict[str, str]) -> Framework:
     if major == 2 and 6 <= minor <= 15:
         return Framework(version, "2")
     raise NpuifyError(
-        f"the simulated adapter runs on TensorFlow 1.15 and 2.6 to 2.15, not on {version}",
+        phrase("the simulated adapter runs on TensorFlow 1.15 and 2.6 to 2.15, not on {version}", version=version),
         advice="install tensorflow-cpu 1.15 or 2.6.5, which the adapter is for",
     )
 
@@ -122,7 +128,10 @@ def run(
     interpreter = _python(python)
     what = command(arguments, interpreter, module)
     if ranks > settings.devices:
-        raise NpuifyError(f"{ranks} ranks need as many NPUs, and there are {settings.devices}", advice="give --devices")
+        raise NpuifyError(
+            phrase("{ranks} ranks need as many NPUs, and there are {devices}", ranks=ranks, devices=settings.devices),
+            advice="give --devices",
+        )
     framework = check(interpreter, dict(os.environ))
     with tempfile.TemporaryDirectory(prefix="npuify-") as folder, contextlib.closing(_hub()) as hub:
         journal = Path(folder, "journal")
@@ -131,10 +140,18 @@ def run(
         if ranks > 1 or what[0] != interpreter or {"RANK_SIZE", "CM_WORKER_SIZE"} & set(environ):
             environ.setdefault("TF_NUM_INTEROP_THREADS", _THREADS)
         environ["PATH"] = first_on_path(interpreter, environ.get("PATH", ""))
-        number = f"{ranks} rank{'s' if ranks > 1 else ''}, " if ranks else ""
+        number = plural("{count} rank", "{count} ranks", ranks) if ranks else ""
         print(
-            f"npuify: simulating {framework.package} on TensorFlow {framework.version} ({number}{settings.soc})."
-            f"{framework.remark} Numbers and speed are those of this machine's CPU, not of an NPU.",
+            sentences(
+                phrase(
+                    "npuify: simulating {package} on TensorFlow {version} ({what}).",
+                    package=framework.package,
+                    version=framework.version,
+                    what=commas(filter(None, (number, settings.soc))),
+                ),
+                framework.remark,
+                CPU_ONLY,
+            ),
             file=sys.stderr,
             flush=True,
         )
@@ -145,7 +162,7 @@ def run(
             try:
                 Path(record).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
             except OSError as error:
-                raise NpuifyError(f"cannot be written: {error}", file=record) from error
+                raise NpuifyError(phrase("cannot be written: {error}", error=error), file=record) from error
         print(summary(rows, framework.package), file=sys.stderr, flush=True)
     return code
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from npuify.language import commas, mark, phrase, plural, semicolons
+
 _COLLECTIVES: Final = ("allreduce", "allgather", "broadcast", "reduce", "reduce_scatter")
 
 
@@ -15,11 +17,12 @@ def summary(rows: list[dict[str, Any]], package: str) -> str:
         package: the adapter's package, for the sentence that it was never asked for.
     """
     if not any(row["event"] in ("session", "open", "initialize", "estimator", "as_default") for row in rows):
-        return (
-            f"npuify: this program asked nothing of {package}: on a machine with NPUs it would run on the CPU. "
-            "Migrate it first: npuify migrate"
+        return phrase(
+            "npuify: this program asked nothing of {package}: on a machine with NPUs it would run on the CPU. "
+            "Migrate it first: npuify migrate",
+            package=package,
         )
-    lines = ["npuify: what a card would have got:"]
+    lines = [phrase("npuify: what a card would have got:")]
     ranks = sorted({int(row["rank"]) for row in rows})
     for rank in ranks:
         own = [row for row in rows if row["rank"] == rank]
@@ -31,7 +34,7 @@ def summary(rows: list[dict[str, Any]], package: str) -> str:
     for text, where in told.items():
         these = sorted(set(where))
         named = f" (rank {', '.join(map(str, these))})" if len(ranks) > 1 and these != ranks else ""
-        lines.append(f"  note: {text}{named}")
+        lines.append("  " + phrase("note: {text}", text=phrase(text)) + named)
     return "\n".join(lines)
 
 
@@ -50,20 +53,22 @@ def _one(rows: list[dict[str, Any]]) -> str:
     parts = []
     for row in rows:
         if row["event"] == "open":
-            parts.append(f"device {row['device']} opened{_shown(row['options'])}")
+            parts.append(phrase("device {device} opened", device=row["device"]) + _shown(row["options"]))
     sessions = [row for row in rows if row["event"] == "session"]
     if sessions:
         options = {name: value for row in sessions for name, value in row["options"].items()}
-        parts.append(f"{_number(len(sessions), 'session')}{_shown(options)}, {_number(counts.get('runs', 0), 'run')}")
+        made = plural("{count} session", "{count} sessions", len(sessions)) + _shown(options)
+        parts.append(commas((made, plural("{count} run", "{count} runs", counts.get("runs", 0)))))
     if counts.get("tf.function"):
         parts.append(_number(counts["tf.function"], "tf.function"))
     for name in _COLLECTIVES:
         if counts.get(name):
-            parts.append(f"{counts[name]} {name} with {_number(counts[f'{name} tensors'], 'tensor')}")
+            tensors = plural("{count} tensor", "{count} tensors", counts[f"{name} tensors"])
+            parts.append(phrase("{number} {name} with {tensors}", number=counts[name], name=name, tensors=tensors))
     ignored = [name for name in counts if name.startswith("tf.device(")]
     if ignored:
         parts.append(f"{', '.join(sorted(ignored)[:3])}")
-    return "; ".join(parts) or "nothing"
+    return semicolons(parts) or phrase("nothing")
 
 
 def _of_several(rows: list[dict[str, Any]], ranks: list[int]) -> list[dict[str, Any]]:
@@ -74,9 +79,9 @@ def _of_several(rows: list[dict[str, Any]], ranks: list[int]) -> list[dict[str, 
     trained = counts.get("runs", 0) > len(ranks) or any(row["event"] == "as_default" for row in rows)
     found = []
     if trained and not counts.get("allreduce") and not counts.get("allgather"):
-        found.append("nothing was reduced over the ranks: what they train, each trains for itself")
+        found.append(mark("nothing was reduced over the ranks: what they train, each trains for itself"))
     if trained and not counts.get("broadcast"):
-        found.append("no variables were broadcast: each rank begins with its own")
+        found.append(mark("no variables were broadcast: each rank begins with its own"))
     return [{"event": "told", "text": text, "rank": rank} for text in found for rank in ranks]
 
 
