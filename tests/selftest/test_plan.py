@@ -73,3 +73,26 @@ def test_ids_are_unique_and_questions_small() -> None:
 def test_other_releases_have_theirs(release: str) -> None:
     areas = Counter(check.area for check in plan_for(knowledge.load(release), ("names", "behaviour", "answers")).checks)
     assert areas["names"] > 500 and areas["behaviour"] > 100
+
+
+def test_operators_without_sample_arguments_are_listed_with_the_reason() -> None:
+    asked = {check.subject.removeprefix("torch_npu.") for check in plan().checks if check.area == "custom"}
+    without = {one.subject: one.why for one in plan().unchecked if one.area == "custom"}
+    assert len(asked) > 100 and not asked & set(without)
+    assert asked | set(without) == {
+        name
+        for name in knowledge.load(RELEASE).custom_operators
+        if not name.startswith("_") and "backward" not in name and not name.endswith("_grad")
+    }
+    assert without["npu_all_gather_base_mm"] == "it talks to other cards in the middle of the computation"
+    assert without["npu_mla_prolog"] == "nothing computes it but the NPU"
+
+
+def test_every_module_in_the_place_of_kernels_has_a_check_or_is_listed() -> None:
+    from npuify.helpers import PACKAGES
+    from npuify.knowledge.replacements import families
+
+    asked = {check.id.partition("/")[2].partition(" ")[0] for check in plan().checks if check.area == "kernels"}
+    without = {one.subject for one in plan().unchecked if one.area == "kernels"}
+    assert asked | without == {*families(), *PACKAGES.values()}
+    assert len(asked) > 20 and not asked & without

@@ -23,6 +23,7 @@ AREAS = (
     "forms",
     "attention",
     "custom",
+    "kernels",
     "calls",
     "collectives",
     "variables",

@@ -42,6 +42,22 @@ def tell() -> None:
 
     torch.erf = without_kernel
 
+    # A module in the place of a CUDA kernel, and an operator of torch_npu, that compute something else.
+    from npuify.helpers.replacements import hadamard
+
+    transform = hadamard.fast_hadamard_transform
+    hadamard.fast_hadamard_transform = lambda x, scale: transform(x, scale * (1.5 if x.device.type == "npu" else 1.0))
+
+    one_hot = torch.ops.npu.npu_one_hot
+
+    class Doubled:
+        _schema = one_hot.default._schema
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            return one_hot(*args, **kwargs) * 2
+
+    one_hot.default = Doubled()
+
     # A collective that averages.
     all_reduce = dist.all_reduce
 

@@ -71,7 +71,7 @@ def _shared() -> Iterator[Check]:
         ranks = 2 * cards
         for dtype, operation in (("float32", "SUM"), ("float32", "MAX"), ("float16", "SUM"), ("int32", "SUM")):
             yield _check(
-                f"all_reduce {dtype} {operation}, two ranks a card on {cards}",
+                " ".join(("all_reduce", dtype, operation, "shared", "on", str(cards))),
                 phrase("an all-reduce of {dtype} ({operation}) does what it says", dtype=dtype, operation=operation),
                 "reduced",
                 {"dtype": dtype, "operation": operation, "ranks": ranks, "per_card": 2},
@@ -80,7 +80,7 @@ def _shared() -> Iterator[Check]:
                 evidence=Evidence.ASSUMED,
             )
         yield _check(
-            f"broadcast, two ranks a card on {cards}",
+            " ".join(("broadcast", "shared", "on", str(cards))),
             phrase("the collective {kind} does what it says", kind="broadcast"),
             "moved",
             {"kind": "broadcast", "ranks": ranks, "per_card": 2},
@@ -89,7 +89,7 @@ def _shared() -> Iterator[Check]:
             evidence=Evidence.ASSUMED,
         )
         yield _check(
-            f"two jobs on {cards}",
+            " ".join(("jobs", "on", str(cards))),
             phrase("two jobs can share cards, where each has ports of its own"),
             "reduced",
             {"dtype": "float32", "operation": "SUM", "ranks": cards, "jobs": 2},

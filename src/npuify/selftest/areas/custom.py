@@ -1,12 +1,20 @@
-"""torch_npu's own operators: what they compute."""
+"""torch_npu's own operators: what they compute.
+
+Which of them have arguments is read from the text of the modules that hold these, since the Python that runs npuify
+may have no torch.
+"""
 
 from __future__ import annotations
 
+import re
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Evidence
-from npuify.selftest.checks import Check
+from npuify.selftest.checks import Check, Unchecked
+from npuify.selftest.inside.custom_samples import SAMPLES, why_not
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,10 +22,31 @@ if TYPE_CHECKING:
     from npuify.knowledge.release.table import ReleaseTable
 
 
-def checks(table: ReleaseTable) -> Iterator[Check]:
-    """A check for each operator of the release; those without sample arguments say so when they are asked."""
+_PACKAGE = Path(__file__).parents[2]
+
+
+@cache
+def _with_cases() -> frozenset[str]:
+    text = (_PACKAGE / "selftest" / "inside" / "custom_cases.py").read_text(encoding="utf-8")
+    return frozenset(re.findall(r'\bCase\(\s*"(\w+)', text))
+
+
+@cache
+def _simulated() -> frozenset[str]:
+    found: set[str] = set()
+    for path in (_PACKAGE / "simulator" / "operators").rglob("*.py"):
+        found.update(re.findall(r'^@?operator\(\s*"(\w+)', path.read_text(encoding="utf-8"), re.MULTILINE))
+    return frozenset(found)
+
+
+def checks(table: ReleaseTable) -> Iterator[Check | Unchecked]:
+    """A check for each operator of the release that has sample arguments; the reason for each that has none."""
     for operator in sorted(table.custom_operators):
         if operator.startswith("_") or "backward" in operator or operator.endswith("_grad"):
+            continue
+        plain = operator.removesuffix("_")
+        if operator not in _with_cases() and operator not in SAMPLES and plain not in SAMPLES:
+            yield Unchecked("custom", operator, phrase(why_not(operator, plain in _simulated())))
             continue
         yield Check(
             id=f"custom/{operator}",

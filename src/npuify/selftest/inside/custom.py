@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from npuify.selftest.inside.agree import difference
 from npuify.selftest.inside.ask import CannotAsk, kernels_missing
+from npuify.selftest.inside.custom_samples import Sample, sample_of
 
 
 def disagreements(operator: str) -> dict[str, str]:
@@ -15,9 +17,9 @@ def disagreements(operator: str) -> dict[str, str]:
     from npuify.selftest.inside.custom_cases import CASES
 
     cases = [case for case in CASES if case.name.partition(" ")[0].rstrip(",") == operator]
-    if not cases:
-        raise CannotAsk("there are no sample arguments")
     found: dict[str, str] = {}
+    if not cases:
+        return _of_sample(operator)
     types = [torch.float32, torch.float16, *([torch.bfloat16] if torch.npu.is_bf16_supported() else [])]
     for case in cases:
         for dtype in types if case.low_precision else types[:1]:
@@ -32,6 +34,63 @@ def disagreements(operator: str) -> dict[str, str]:
             if wrong:
                 found[f"{case.name} {str(dtype).removeprefix('torch.')}"] = wrong
     return found
+
+
+def _of_sample(operator: str) -> dict[str, str]:
+    import torch
+
+    sample = sample_of(operator)
+    if sample is None:
+        raise CannotAsk("there are no sample arguments")
+    packet = getattr(torch.ops.npu, operator)
+    call = getattr(packet, "default", None) or getattr(packet, packet.overloads()[0])
+    try:
+        expected = _as_list(_reference(operator, call._schema, copy.deepcopy(sample)))
+        actual = _as_list(call(*_moved(sample.arguments), **_moved(sample.named)))
+    except Exception as error:
+        if kernels_missing(error):
+            raise CannotAsk("there is no kernel here") from None
+        if isinstance(error, NotImplementedError):
+            raise
+        return {operator: f"raises {type(error).__name__}"}
+    places = range(len(expected)) if sample.outputs is None else sample.outputs
+    if len(actual) != len(expected):
+        return {operator: f"{len(actual)} results for {len(expected)}"}
+    wrong = [_apart(actual[place], expected[place], sample.whole) for place in places]
+    return {f"{operator} output {place}": one for place, one in zip(places, wrong, strict=True) if one}
+
+
+def _reference(operator: str, schema: Any, sample: Sample) -> Any:
+    """What the simulator's function computes on the CPU."""
+    import torch
+
+    from npuify.simulator.operators.install import load_table
+
+    table = load_table()
+    row = table.get(operator) or table[operator.removesuffix("_")]
+    names = [argument.name for argument in schema.arguments]
+    given = {**dict(zip(names, sample.arguments, strict=False)), **sample.named}
+    with torch.no_grad():
+        return row.function(**{name: value for name, value in row.named(given).items() if row.takes(name)})
+
+
+def _moved(value: Any) -> Any:
+    import torch
+    from torch.utils._pytree import tree_map
+
+    return tree_map(lambda one: one.npu() if isinstance(one, torch.Tensor) else one, value)
+
+
+def _apart(actual: Any, expected: Any, whole: int) -> str:
+    import torch
+
+    if whole and isinstance(expected, torch.Tensor) and not expected.is_floating_point():
+        gap = (actual.cpu().long() - expected.long()).abs().max().item()
+        return "" if gap <= whole else f"differs by {gap}"
+    if isinstance(expected, torch.Tensor):
+        kind = "" if actual.dtype == expected.dtype else f"{actual.dtype} for {expected.dtype}"
+        return kind or difference(actual, expected)
+    return difference(actual, expected) if isinstance(expected, (list, tuple)) else ""
 
 
 def _wrong(case: Any, dtype: Any) -> str:

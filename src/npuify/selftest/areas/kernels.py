@@ -1,0 +1,41 @@
+"""What takes the place of CUDA kernels and packages must compute on the NPU what it computes on the CPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from npuify.helpers import PACKAGES
+from npuify.knowledge.replacements import families
+from npuify.language import phrase
+from npuify.model import Evidence
+from npuify.selftest.checks import Check, Unchecked
+from npuify.selftest.inside.kernel_samples import SAMPLES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.knowledge.release.table import ReleaseTable
+
+
+def checks(table: ReleaseTable) -> Iterator[Check | Unchecked]:
+    """A check for each function that has sample arguments; the reason for each module that has none."""
+    for name in SAMPLES:
+        module, _, function = name.partition(":")
+        kind, _, family = module.partition(".")
+        yield Check(
+            id=f"kernels/{family} {function}",
+            claim=phrase("{function} of the module {family} gives the CPU's results", function=function, family=family),
+            subject="NPU643" if kind == "replacements" else "NPU622",
+            evidence=Evidence.ASSUMED,
+            source="tests on the simulated NPU",
+            function="kernels:disagreement",
+            arguments={"name": name},
+            expected="",
+            seconds=120,
+            quick=name == "replacements.chamfer:forward_returned",
+        )
+    asked = {name.partition(":")[0] for name in SAMPLES}
+    modules = [f"replacements.{family}" for family in families()]
+    for module in (*modules, *(f"packages.{family}" for family in PACKAGES.values())):
+        if module not in asked:
+            yield Unchecked("kernels", module.partition(".")[2], phrase("there are no sample arguments"))

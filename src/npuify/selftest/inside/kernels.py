@@ -1,0 +1,35 @@
+"""Modules in the place of CUDA kernels and packages: the NPU's results against the CPU's."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from typing import Any
+
+from npuify.selftest.inside.agree import difference
+from npuify.selftest.inside.ask import CannotAsk, kernels_missing
+from npuify.selftest.inside.kernel_samples import SAMPLES
+
+
+def disagreement(name: str) -> str:
+    """What is wrong with the results of a function, and with what it writes into its arguments.
+
+    Args:
+        name: as in :data:`SAMPLES`.
+    """
+    import torch
+    from torch.utils._pytree import tree_map
+
+    module, _, function = name.partition(":")
+    call = getattr(importlib.import_module(f"npuify.helpers.{module}"), function)
+    given = SAMPLES[name]()
+    there: Any = tree_map(lambda one: one.npu() if isinstance(one, torch.Tensor) else one, given)
+    with torch.no_grad():
+        expected = call(*(mine := copy.deepcopy(given)))
+        try:
+            actual = call(*there)
+        except Exception as error:
+            if kernels_missing(error):
+                raise CannotAsk("there is no kernel here") from None
+            return f"raises {type(error).__name__}"
+    return difference((actual, there), (expected, mine))
