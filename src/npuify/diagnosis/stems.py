@@ -39,6 +39,8 @@ STEMS: Final = (
     b"nvalid p",
     b"ouble free",
     b"orrupted ",
+    b"orruption",
+    b"BTRFS crit",
     b"erminate call",
     b"oss is nan",
     b"unreachable",
