@@ -120,13 +120,15 @@ def no_other_takes(bound: list[str], file: PythonFile) -> bool:
     relative = file.source.relative
     if relative.endswith("__init__.py"):
         return False
-    own = re.escape(relative.rpartition("/")[2].removesuffix(".py").encode())
+    module = relative.rpartition("/")[2].removesuffix(".py").encode()
+    own = re.escape(module)
     names = [name.encode() for name in bound]
     pattern = re.compile(rb"\b(?:" + b"|".join(re.escape(name) for name in names) + rb")\b")
     importing = re.compile(rb"\bimport\b[^\n]*\b" + own + rb"\b|\bfrom\b[^\n]*\b" + own + rb"\b")
     file.project.dependencies.add(EVERY_FILE)
     project = file.project
-    for other in sorted({other for word in (*names, b"import *") for other in project.files_with(word)} - {relative}):
+    taking = {other for word in (*names, b"import *") for other in project.files_with(word)}
+    for other in sorted(taking & set(project.files_with(module)) - {relative}):
         try:
             data = project.read(other)
         except OSError:
