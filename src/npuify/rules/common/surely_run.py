@@ -46,7 +46,7 @@ def surely_runs(node: ast.AST, file: PythonFile, depth: int = _DEEPEST) -> bool:
         elif not _leads_to(current, up):
             return False
         current = up
-    return not guarded or not any(True for _ in _importing(file))
+    return not guarded or not _importing(file)
 
 
 def _leads_to(current: ast.AST, up: ast.AST) -> bool:
@@ -110,9 +110,12 @@ def _find_call(definition: Definition, file: PythonFile, depth: int) -> bool:
         return False
     if _calls_in(definition.name, file, depth):
         return True
-    importing = list(_importing(file))
-    return 0 < len(importing) <= _MOST_FILES and all(
-        _calls_in(definition.name, other, depth, imported=file.source.module) for other in importing
+    importing = _importing(file)
+    if not 0 < len(importing) <= _MOST_FILES:
+        return False
+    others = [PythonFile.of_project(other, file.run, is_stored=False) for other in importing]
+    return all(
+        other is not None and _calls_in(definition.name, other, depth, imported=file.source.module) for other in others
     )
 
 
@@ -136,7 +139,7 @@ def _yields(definition: Definition) -> bool:
     return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(definition))
 
 
-def _importing(file: PythonFile) -> Iterator[PythonFile]:
+def _importing(file: PythonFile) -> tuple[str, ...]:
     """The other files that may import a module, by their text."""
     relative = file.source.relative
     file.project.dependencies.add(EVERY_FILE)
@@ -144,10 +147,8 @@ def _importing(file: PythonFile) -> Iterator[PythonFile]:
     key = ("importing", relative)
     if key not in known:
         known[key] = tuple(_files_importing(relative, file.project))
-    for other in known[key]:
-        importing = PythonFile.of_project(other, file.run, is_stored=False)
-        if importing is not None:
-            yield importing
+    found: tuple[str, ...] = known[key]
+    return found
 
 
 def _files_importing(relative: str, project: ProjectIndex) -> Iterator[str]:
