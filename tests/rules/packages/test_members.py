@@ -139,3 +139,20 @@ def test_a_module_lies_where_a_setup_py_installs_the_folder(tmp_path: Path) -> N
     assert "from ops.npuify_scatter import" in (where / "pool.py").read_text()
     assert (where / "npuify_scatter.py").is_file()
     assert made.destination
+
+
+def test_a_folder_that_is_a_package_by_its_relative_imports(tmp_path: Path) -> None:
+    """DirectVoxGO's ``lib`` has no ``__init__.py``, and is run from the folder above."""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "run.py").write_text("from lib import grid\nprint(grid.pool)\n")
+    (tmp_path / "lib" / "rays.py").write_text("def cast(x):\n    return x\n")
+    (tmp_path / "lib" / "grid.py").write_text(
+        "import torch\nimport torch_scatter\nfrom torch_scatter import segment_coo\nfrom .rays import cast\n\n\n"
+        "def pool(x, i):\n    return torch_scatter.scatter_sum(segment_coo(cast(x).cuda(), i), i, dim=0)\n"
+    )
+    out = tmp_path.parent / f"{tmp_path.name}_npu"
+    npuify.migrate(tmp_path, out, Options(jobs=1, cache=False))
+    text = (out / "lib" / "grid.py").read_text()
+    assert "from .npuify_scatter import segment_coo" in text
+    assert "from . import npuify_scatter as torch_scatter" in text
+    assert (out / "lib" / "npuify_scatter.py").is_file()

@@ -35,7 +35,7 @@ def padding_edits(node: ast.ImportFrom, file: PythonFile) -> list[Edit]:
                 return []
         bound = alias.asname or alias.name
         parts.append(form if form == bound else f"{form} as {bound}")
-    full = import_of(PADDING, home_of(file.source.relative, file.project), file.project)
+    full = import_of(PADDING, home_of(file.source.relative, file.project), file.project, file.source)
     return [file.replace(node, f"from {full} import {', '.join(str(part) for part in parts)}")]
 
 

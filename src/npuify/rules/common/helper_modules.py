@@ -37,14 +37,26 @@ def home_of(relative: str, project: ProjectIndex) -> str:
     return "/".join(home) + "/" if home else ""
 
 
-def import_of(module: str, home: str, project: ProjectIndex) -> str:
-    """How a helper module in ``home`` is imported: by its package, or by its name alone."""
+def import_of(module: str, home: str, project: ProjectIndex, source: PythonSource | None = None) -> str:
+    """How a helper module in ``home`` is imported: by its package, or by its name alone.
+
+    A folder without ``__init__.py`` is a package all the same where ``source``, the file that imports, takes names of
+    its neighbours by relative imports: then the name begins with a dot.
+    """
     folder = home.rstrip("/")
     files = frozenset(project.modules.values())
     if folder and f"{folder}/__init__.py" in files:
         package = _installed_as(folder.split("/"), files, project).get(folder) or folder.rpartition("/")[2]
         return f"{package}.{module}"
+    if source is not None and any(isinstance(one, ast.ImportFrom) and one.level for one in source.tree.body):
+        return f".{module}"
     return module
+
+
+def import_text(full: str) -> str:
+    """The statement that imports a module as :func:`import_of` names it."""
+    package, dot, module = full.rpartition(".")
+    return f"from {package or dot} import {module}" if dot else f"import {module}"
 
 
 def _installed_as(folders: list[str], files: frozenset[str], project: ProjectIndex) -> dict[str, str]:
@@ -96,10 +108,7 @@ def import_finding(source: PythonSource, rule: Rule, module: str, name: str, ful
         elif not is_text:
             break
     newline = source.text.newline
-    package, _, _ = full.rpartition(".")
-    text = (
-        f"from {full} import {name}" if name else f"from {package} import {module}" if package else f"import {module}"
-    )
+    text = f"from {full} import {name}" if name else import_text(full)
     if after is None:
         offset, text = 0, text + newline
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.knowledge.members import is_member_module, member_of, named_member, packages_with_members
 from npuify.model import Safety
-from npuify.rules.common.helper_modules import home_of, import_of
+from npuify.rules.common.helper_modules import home_of, import_of, import_text
 from npuify.rules.common.import_guards import asks_whether_there, has_fallback, is_asked_for, no_other_takes
 from npuify.rules.common.name_uses import Use, uses_of
 from npuify.rules.common.statements import ends_its_line, indentation
@@ -147,13 +147,12 @@ def _replacement(node: Import, file: PythonFile) -> Replacement | None:
         if rows is None or (one.fact is None and not _is_module_free(node, one, file)):
             continue
         module = rows[0].module
-        full = import_of(module, home, file.project)
+        full = import_of(module, home, file.project, file.source)
         if one.fact is not None:
             by_module.setdefault(full, []).append(_text(one.alias))
         else:
-            package, _, last = full.rpartition(".")
-            head = f"from {package} import {last}" if package else f"import {last}"
-            lines.append(head if one.bound == last else f"{head} as {one.bound}")
+            head = import_text(full)
+            lines.append(head if one.bound == module else f"{head} as {one.bound}")
         kept.remove(one.alias)
         replaced.append(one.alias)
         facts += [row for row in rows if row not in facts]

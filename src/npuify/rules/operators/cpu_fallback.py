@@ -121,7 +121,7 @@ def fallback_findings(
         if what is not None and not (what.partition(".")[0] in replaced and _has_module(what)):
             found.append(_finding(call, what, source))
     if found or is_wrapped:
-        full = import_of(CPU_FALLBACK, home_of(relative, project), project)
+        full = import_of(CPU_FALLBACK, home_of(relative, project), project, source)
         found += import_finding(source, RULE, CPU_FALLBACK, _WRAPPER, full)
     return found
 

@@ -99,7 +99,7 @@ def stand_in_findings(relative: str, raw: bytes, release: ReleaseTable, project:
             continue
         found.append(_finding(node, row, release, source))
     if found or is_used:
-        full = import_of(STAND_INS, home_of(relative, project), project)
+        full = import_of(STAND_INS, home_of(relative, project), project, source)
         found += import_finding(source, RULE, STAND_INS, "", full)
     return found
 
