@@ -667,3 +667,21 @@ def test_the_documentation_has_the_table_as_it_is() -> None:
 def test_explain_tells_of_a_family_and_of_a_name() -> None:
     assert npuify.explain("point_sets").kind == "replaced kernels"
     assert any("XPixelGroup/BasicSR" in line for line in npuify.explain("upfirdn2d").text)
+
+
+RECORDED_DIGESTS = {
+    "plain": "d860ee6b9fe15432",
+    "functor": "2fcc4aaa89e81a7a",
+    "fused/one.cpp": "c1caee994fac3523",
+    "fused/two.cpp": "35c91b2b51482b2b",
+}
+
+
+def test_what_digests_are_made_of_is_what_the_tables_were_made_with() -> None:
+    """Another digest of the same code takes the tables' worth away in silence.
+
+    Whoever changes it on purpose makes the rows of ``knowledge/data/replacements`` anew from the projects that they
+    name (``python -m tools.kernel_digests``), and then these.
+    """
+    seen = {"plain": _digest(), "functor": _digest_of_functor(), **_digests(TWINS)}
+    assert seen == RECORDED_DIGESTS
