@@ -76,7 +76,7 @@ def test_a_machine_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         found = asked(sys.executable, worker, describe(worker), capture(tmp_path, *given))
         assert found["smoke.add"][0] is Status.HELD
         assert found["CANN"] == (Status.NOT_ASKED, "this release does not tell it")
-        assert found["no error"][0] is Status.DIFFERS and "cann.installed" in found["no error"][1]
+        assert found["no error"][0] is Status.DIFFERS and "devices.files" in found["no error"][1]
         for topic in ("cards", "chip", "memory"):
             status, seen = found[topic]
             assert status is (Status.DIFFERS if topic in wrong else Status.HELD), (topic, seen)

@@ -56,8 +56,11 @@ def test_default_that_chooses_dali(line: str, told: bool) -> None:
             "import triton\nfrom triton.language.extra.cuda import libdevice\n",
             ["triton", "triton.language.extra.cuda.libdevice"],
         ),
-        ("from triton.language.extra.cuda.libdevice import tanh\n", ["triton.language.extra.cuda.libdevice.tanh"]),
-        ("from triton.language.extra import libdevice\n", ["triton.language.extra.libdevice"]),
+        ("from triton.language.extra.cuda.libdevice import tanh\n", ["triton.language.extra.cuda.libdevice"]),
+        (
+            "from triton.language.extra import libdevice\n",
+            ["triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice"],
+        ),
         ("from transformers import AwqConfig, AutoModel\n", ["transformers.AwqConfig"]),
         ("import transformers\nc = transformers.EetqConfig('int8')\n", ["transformers.EetqConfig"]),
         ("import nvidia_smi\nnvidia_smi.nvmlInit()\n", ["nvidia_smi"]),
@@ -66,5 +69,5 @@ def test_default_that_chooses_dali(line: str, told: bool) -> None:
     ],
 )
 def test_modules_of_nvidia_inside_other_packages(text: str, subjects: list[str]) -> None:
-    found = [item for item in findings(f"import torch\n{text}") if item.code == "NPU620"]
-    assert [item.subject for item in found if item.severity is not Severity.INFO] == subjects
+    found = [item for item in findings(f"import torch\n{text}") if item.code in ("NPU620", "NPU645")]
+    assert list(dict.fromkeys(item.subject for item in found if item.severity is not Severity.INFO)) == subjects

@@ -217,6 +217,7 @@ KEPT: Final = frozenset(
         "NPU324",
         "NPU326",
         "NPU327",
+        "NPU427",
         "NPU505",
         "NPU621",
         "NPU622",

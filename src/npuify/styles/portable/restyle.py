@@ -83,6 +83,7 @@ REFUSED: Final[dict[str, str]] = {
     "NPU605": _PACKAGE,
     "NPU607": _PACKAGE,
     "NPU610": _PACKAGE,
+    "NPU645": "CUDA keeps its device library; choose the module by {helper}.type",
     **dict.fromkeys(
         (
             "NPU900 NPU901 NPU902 NPU904 NPU906 NPU907 NPU909 NPU910 NPU912 NPU915 NPU916 NPU917 NPU918 NPU921 NPU922 "
