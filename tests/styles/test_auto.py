@@ -153,6 +153,12 @@ def test_a_library_is_told_to_import_it_in_its_programs(tmp_path: Path) -> None:
     assert "no entry point" in left.message
 
 
+def test_nothing_is_imported_for_another_framework(tmp_path: Path) -> None:
+    text = "import paddle\n\ndef f(x):\n    return x.cuda()\n"
+    result = _migrate(tmp_path, {"pkg/__init__.py": "", "pkg/core.py": text})
+    assert not [finding for finding in result.left if finding.code == "NPU119"]
+
+
 @pytest.mark.parametrize(
     ("line", "after"),
     [

@@ -263,7 +263,8 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
         if _RUNS_TESTS.search(raw) if is_test(relative) and _TESTS.search(raw) else _is_script(raw):
             entries.add(relative)
     library = ""
-    if not entries and concerned:
+    # Without PyTorch there is nothing that transfer_to_npu would replace.
+    if not entries and concerned and any(b"torch" in raw for raw in contents.values()):
         library = min(concerned, key=lambda file: (is_test(file), file.count("/"), file))
     return StylePlan(
         style="auto",
