@@ -198,3 +198,13 @@ def test_the_arguments_that_a_chart_hands_to_the_server() -> None:
     text = "image:\n  repository: vllm/vllm-openai\nvllmConfig:\n  extraArgs:\n{}    - --seed=1\n"
     new = output(text.format("    - --device\n    - cuda\n"), unsafe=True, name="values.yaml")
     assert new == text.format("")
+
+
+def test_in_a_template_of_a_chart_the_command_tells_whose_the_arguments_are() -> None:
+    chart = (
+        "kind: Deployment\nspec:\n  containers:\n    - name: a\n      image: {{ .Values.image }}\n"
+        '      command: ["vllm", "serve", "{{ .Values.model }}"]\n      args:\n'
+    )
+    size = '        {{- if .Values.size }}\n        - "--tensor-parallel-size={{ .Values.size }}"\n        {{- end }}\n'
+    before = chart + '        - "--device=cuda"\n        - "--attention-backend"\n        - "FLASH_ATTN"\n' + size
+    assert output(before, unsafe=True, name="templates/deployment.yaml") == chart + size

@@ -66,6 +66,7 @@ _IMAGE_KEYS = frozenset(
 )
 _EXPRESSION = re.compile(rb"\$\{\{.*?\}\}", re.DOTALL)
 _GPUS_OPTION = re.compile(r"--gpus(?:=|\s+)\S+|--runtime(?:=|\s+)nvidia\b")
+_STARTS_VLLM = re.compile(r"(?:^|[\s/;&])vllm serve\b|\bvllm\.entrypoints\.")
 _RESOURCE = "nvidia.com/gpu"
 _NPU_RESOURCE = "huawei.com/Ascend910"
 
@@ -109,6 +110,10 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
             judge_repository(value, document, file)
         _judge_request(value, key, file, labelled, is_workflow=workflow)
     _judge_reservations(document, file)
+    # Where the image is written elsewhere, as in templates of charts, the command tells whose its arguments are.
+    serving |= {
+        values[0].path[:-2] for values in lists.values() if _STARTS_VLLM.search(" ".join(one.text for one in values))
+    }
     for values in lists.values():
         words = [_word(value) for value in values]
         program = options.program([word.value for word in words], file.relative.rpartition("/")[0])
