@@ -93,7 +93,7 @@ def log(
 IN_PACKAGE = '  File "/opt/conda/lib/python3.10/site-packages/%s", line 12, in f\n    g()\n'
 LOGS = [
 ("cuda-only-package", log(FAILED + IN_PACKAGE % "transformers/modeling_utils.py"+"ImportError: FlashAttention2 has been toggled on, but it cannot be used due to the following error: the package flash_attn seems to be not installed.", others="sigterm", end=1)),
-("cuda-only-package", log(FAILED + '  File "/root/.cache/huggingface/modules/transformers_modules/m/modeling_m.py", line 9, in <module>\n    from flash_attn import flash_attn_func\nModuleNotFoundError: No module named \'flash_attn\'', others="sigterm", end=1, steps=False)),
+("cuda-only-package", log(FAILED + '  File "/cache/huggingface/modules/transformers_modules/m/modeling_m.py", line 9, in <module>\n    from flash_attn import flash_attn_func\nModuleNotFoundError: No module named \'flash_attn\'', others="sigterm", end=1, steps=False)),
 ("cuda-only-package", log(FAILED + "ImportError: /opt/conda/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-aarch64-linux-gnu.so: undefined symbol: _ZN3c104cuda14ExchangeDeviceEa", others="sigterm", end=1, steps=False)),
 ("cuda-only-package", log(FAILED + IN_PACKAGE % "megatron/core/extensions/transformer_engine.py"+"ModuleNotFoundError: No module named 'transformer_engine'", others="sigterm", end=1, steps=False)),
 ("cuda-only-package", log(FAILED + IN_PACKAGE % "deepspeed/ops/op_builder/builder.py"+"deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)", end=1)),

@@ -13,6 +13,7 @@ from npuify.rules.context import PythonFile
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.analysis.project import ProjectIndex
     from npuify.source.python.scopes import Binding
 
 _CAUGHT = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException", "RuntimeError", "OSError"))
@@ -120,22 +121,35 @@ def no_other_takes(bound: list[str], file: PythonFile) -> bool:
     relative = file.source.relative
     if relative.endswith("__init__.py"):
         return False
-    module = relative.rpartition("/")[2].removesuffix(".py").encode()
-    own = re.escape(module)
-    names = [name.encode() for name in bound]
-    pattern = re.compile(rb"\b(?:" + b"|".join(re.escape(name) for name in names) + rb")\b")
-    importing = re.compile(rb"\bimport\b[^\n]*\b" + own + rb"\b|\bfrom\b[^\n]*\b" + own + rb"\b")
-    file.project.dependencies.add(EVERY_FILE)
     project = file.project
-    taking = {other for word in (*names, b"import *") for other in project.files_with(word)}
-    for other in sorted(taking & set(project.files_with(module)) - {relative}):
+    taking = {other for word in (*(name.encode() for name in bound), b"import *") for other in project.files_with(word)}
+    return taking.isdisjoint(files_importing(relative, project))
+
+
+def files_importing(relative: str, project: ProjectIndex) -> tuple[str, ...]:
+    """The other files that may import a module, by their text; any module of its name may be meant."""
+    project.dependencies.add(EVERY_FILE)
+    key = ("importing", relative)
+    if key not in project.remembered:
+        project.remembered[key] = tuple(_importing(relative, project))
+    found: tuple[str, ...] = project.remembered[key]
+    return found
+
+
+def _importing(relative: str, project: ProjectIndex) -> Iterator[str]:
+    name = relative.rpartition("/")[2].removesuffix(".py").encode()
+    own = re.escape(name)
+    pattern = re.compile(rb"\bimport\b[^\n]*\b" + own + rb"\b|\bfrom\b[^\n]*\b" + own + rb"\b")
+    for other in project.files_with(name):
+        if other == relative:
+            continue
         try:
             data = project.read(other)
         except OSError:
-            return False
-        if importing.search(data) and (pattern.search(data) or b"import *" in data):
-            return False
-    return True
+            yield other  # nobody knows
+            continue
+        if pattern.search(data):
+            yield other
 
 
 def _catches_imports(handler: ast.ExceptHandler) -> bool:

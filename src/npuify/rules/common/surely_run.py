@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.files import DEFINITIONS
-from npuify.analysis.project import EVERY_FILE
 from npuify.rules.common.default_options import holds_by_default
+from npuify.rules.common.import_guards import files_importing
 from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from npuify.analysis.project import ProjectIndex
-
     Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 _DEEPEST: Final = 4
@@ -46,7 +41,7 @@ def surely_runs(node: ast.AST, file: PythonFile, depth: int = _DEEPEST) -> bool:
         elif not _leads_to(current, up):
             return False
         current = up
-    return not guarded or not _importing(file)
+    return not guarded or not files_importing(file.source.relative, file.project)
 
 
 def _leads_to(current: ast.AST, up: ast.AST) -> bool:
@@ -110,7 +105,7 @@ def _find_call(definition: Definition, file: PythonFile, depth: int) -> bool:
         return False
     if _calls_in(definition.name, file, depth):
         return True
-    importing = _importing(file)
+    importing = files_importing(file.source.relative, file.project)
     if not 0 < len(importing) <= _MOST_FILES:
         return False
     others = [PythonFile.of_project(other, file.run, is_stored=False) for other in importing]
@@ -137,32 +132,3 @@ def _calls_in(name: str, file: PythonFile, depth: int, imported: str = "") -> bo
 
 def _yields(definition: Definition) -> bool:
     return any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(definition))
-
-
-def _importing(file: PythonFile) -> tuple[str, ...]:
-    """The other files that may import a module, by their text."""
-    relative = file.source.relative
-    file.project.dependencies.add(EVERY_FILE)
-    known = file.project.remembered
-    key = ("importing", relative)
-    if key not in known:
-        known[key] = tuple(_files_importing(relative, file.project))
-    found: tuple[str, ...] = known[key]
-    return found
-
-
-def _files_importing(relative: str, project: ProjectIndex) -> Iterator[str]:
-    name = relative.rpartition("/")[2].removesuffix(".py").encode()
-    own = re.escape(name)
-    pattern = re.compile(rb"\bimport\b[^\n]*\b" + own + rb"\b|\bfrom\b[^\n]*\b" + own + rb"\b")
-    for other in project.files_with(name):
-        if other != relative and _holds(pattern, other, project):
-            yield other
-
-
-def _holds(pattern: re.Pattern[bytes], relative: str, project: ProjectIndex) -> bool:
-    """Whether a file's text has it: to know that, it need not be parsed."""
-    try:
-        return pattern.search(project.read(relative)) is not None
-    except OSError:
-        return False
