@@ -70,3 +70,34 @@ def test_suppression(threshold: float) -> None:
     boxes[:, 4] *= 0.01745329251
     assert module("rotated_boxes").nms_rotated_radians(boxes, scores, threshold).tolist() == kept
     assert module("rotated_boxes").nms_rotated(boxes[:0], scores[:0], threshold).tolist() == []
+
+
+def test_boxes_that_turn_the_other_way() -> None:
+    """S2ANet's take radians, and have the corners of the box mirrored."""
+    rotated, one, two = module("rotated_boxes"), _boxes(6, 5), _boxes(7, 6)
+    one[:, 4] *= 0.01745329251
+    two[:, 4] *= 0.01745329251
+    made = rotated.box_iou_rotated_back(one, two)
+    for i, j in itertools.product(range(6), range(7)):
+        a, b = (_corners(box.tolist()) for box in (one[i], two[j]))
+        common = _clipped(a, b)
+        wanted = common / (float(one[i, 2] * one[i, 3] + two[j, 2] * two[j, 3]) - common)
+        assert made[i, j].item() == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("threshold", [0.05, 0.3])
+def test_suppression_within_a_label(threshold: float) -> None:
+    rotated, boxes = module("rotated_boxes"), _boxes(40, 7)
+    scores, labels = numbers(40, seed=8), torch.arange(40) % 3
+    shares = rotated.box_iou_rotated_back(boxes, boxes)
+    for given in (None, labels):
+        kept: list[int] = []
+        for place in scores.sort(descending=True).indices.tolist():
+            same = [other for other in kept if given is None or given[other] == given[place]]
+            if all(shares[place, other] <= threshold for other in same):
+                kept.append(place)
+        if given is None:
+            assert rotated.nms_rotated_back(boxes, scores, threshold).tolist() == kept
+        else:
+            assert rotated.ml_nms_rotated(boxes, scores, labels, threshold).tolist() == kept
+            assert len(kept) > len(rotated.nms_rotated_back(boxes, scores, threshold))

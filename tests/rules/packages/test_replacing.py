@@ -278,6 +278,23 @@ def test_a_kernel_launched_through_a_pointer_has_to_be_there() -> None:
     assert _digest_of_functor(FUNCTOR[:start] + FUNCTOR[end:]) == ""
 
 
+def test_what_a_header_binds_belongs_to_the_source_that_includes_it(tmp_path: Path) -> None:
+    """Of an extension whose header has the binding the name was not known, and so its calls were not."""
+    header = BINDING.replace('"pick points"', '"from a header"').replace("\nPYBIND", "\n#pragma once\nPYBIND")
+    files = {
+        **PROJECT,
+        "net/ops/pick.h": header,
+        "net/ops/pick.cpp": '#include "pick.h"\nat::Tensor other(at::Tensor a) { return a; }\n',
+        "setup.py": SETUP.replace(
+            "setup(", "def make(name, sources):\n    return CUDAExtension(name, ['.'])\n\n\nsetup(", 1
+        ),
+    }
+    found = npuify.scan([_write(tmp_path, files)], Options(cache=False, jobs=1))
+    assert [(one.module, one.name, bool(one.calls)) for one in found.survey.operators] == [
+        ("net.ops.pick_ext", "pick", True)
+    ]
+
+
 HEADER = """\
 #pragma once
 #define REACH 3
@@ -613,6 +630,75 @@ def test_a_function_without_a_kernel_is_told_and_fails_when_called(tmp_path: Pat
     assert 'MISSING = ("count",)' in (target / "net/ops/npuify_kernels/pick_ext.py").read_text()
     (finding,) = [one for one in npuify.scan([source], REPLACE).findings if one.code == "NPU643"]
     assert "count stays without a replacement" in finding.message
+
+
+LIBRARY = _with(
+    BINDING,
+    ("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)", "TORCH_LIBRARY(picking, m)"),
+    ('m.def("pick", &pick, "pick points")', 'm.def("pick(Tensor points, int size, int pad) -> Tensor")'),
+)
+LIBRARY += '\nTORCH_LIBRARY_IMPL(picking, CUDA, m) {\n    m.impl("pick", &pick);\n}\n'
+OF_LIBRARY = {
+    "net/ops/pick.py": """\
+import torch
+from torch.utils.cpp_extension import load
+
+load(name="picking", sources=["pick.cpp", "pick_kernel.cu"], is_python_module=False)
+
+
+def pick(points, size):
+    return torch.ops.picking.pick(points, size, 0)
+""",
+    "net/ops/pick.cpp": LIBRARY,
+    "net/ops/pick_kernel.cu": KERNEL,
+    "net/ops/__init__.py": "",
+    "net/__init__.py": "",
+}
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("style", ["npu", "portable"])
+def test_what_is_called_through_torch_ops(tmp_path: Path, style: str) -> None:
+    """RWKV's kernels are built without a Python module; no import names them."""
+    options = Options(cache=False, jobs=1, replace_kernels=True, style=style)
+    source, target = _write(tmp_path / "in", OF_LIBRARY), tmp_path / "out"
+    npuify.migrate(source, target, options)
+    made = (target / "net/ops/pick.py").read_text()
+    assert "from .npuify_kernels import picking as npuify_picking\n" in made
+    if style == "npu":
+        assert "    return npuify_picking.pick(points, size, 0)" in made
+        assert "load(name" not in made
+    else:
+        chosen = "(npuify_picking if npuify_picking.TAKES_ITS_PLACE else torch.ops.picking).pick(points, size, 0)"
+        assert f"    return {chosen}" in made
+        assert "npuify_picking if npuify_picking.TAKES_ITS_PLACE else load(" in made
+    assert (target / "net/ops/npuify_kernels/picking.py").exists()
+    assert npuify.migrate(target, None, options, mode="check").changed_files == ()
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"net/ops/pick_kernel.cu": _with(KERNEL, *OTHER["another padding"])},
+        {"net/ops/pick.cpp": LIBRARY.replace("size, pad)", "pad, size)")},
+        {
+            "net/fake.py": '@torch.library.register_fake("picking::pick")\ndef _(points, size, pad):\n    return points\n'
+        },
+    ],
+    ids=["another kernel", "swapped", "registered"],
+)
+def test_a_library_that_is_another_or_has_more_in_python_stays(tmp_path: Path, change: dict[str, str]) -> None:
+    source = _write(tmp_path, {**OF_LIBRARY, **change})
+    assert "npuify_kernels" not in npuify.migrate(source, None, REPLACE, mode="diff").diff
+
+
+@pytest.mark.usefixtures("known")
+def test_a_library_under_another_name_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
+    text = OF_LIBRARY["net/ops/pick.py"].replace("def pick", "PICKING = torch.ops.picking\n\n\ndef pick")
+    source, target = _write(tmp_path / "in", {**OF_LIBRARY, "net/ops/pick.py": text}), tmp_path / "out"
+    npuify.migrate(source, target, REPLACE)
+    assert "PICKING = npuify_picking\n" in (target / "net/ops/pick.py").read_text()
 
 
 @pytest.mark.usefixtures("known")

@@ -39,12 +39,29 @@ def nms_rotated_radians(dets, scores, iou_threshold):
     return _kept(dets, scores, iou_threshold, 1.0)
 
 
-def _kept(dets, scores, iou_threshold, unit):
+def box_iou_rotated_back(boxes1, boxes2):
+    """``box_iou_rotated`` for kernels (S2ANet's) that take the angle in radians, and turn the other way."""
+    return _all_shares(boxes1, boxes2, -1.0)
+
+
+def nms_rotated_back(dets, scores, iou_threshold):
+    """``nms_rotated`` for those."""
+    return _kept(dets, scores, iou_threshold, -1.0)
+
+
+def ml_nms_rotated(dets, scores, labels, iou_threshold):
+    """The same, where only boxes with equal labels suppress each other."""
+    return _kept(dets, scores, iou_threshold, -1.0, labels)
+
+
+def _kept(dets, scores, iou_threshold, unit, labels=None):
     if not len(dets):
         return torch.empty(0, dtype=torch.long, device=dets.device)
     order = scores.sort(dim=0, descending=True, stable=True).indices
     boxes = dets[order]
     suppresses = _all_shares(boxes, boxes, unit) > iou_threshold
+    if labels is not None:
+        suppresses = suppresses & (labels[order][:, None] == labels[order])
     before = suppresses.t().tril(-1).float()
     stays = torch.ones(len(boxes), device=dets.device)
     while True:

@@ -45,7 +45,8 @@ class Loading:
         holder = self._parents.get(node)
         if isinstance(name, ast.JoinedStr) and isinstance(holder, ast.Assign):
             module = next((one.id for one in holder.targets if isinstance(one, ast.Name)), None)
-        return next((one for one in self._extensions if one.module == module), None)
+        found = {one.module: one for one in self._extensions}
+        return found.get(str(module)) or found.get(f"torch.ops.{module}") if module else None
 
     def functions(self) -> Iterator[LoadingFunction]:
         """Functions with a helper all of whose calls build what is replaced: they ask nvcc before, and so fail."""
@@ -100,5 +101,5 @@ def _leaves(statement: ast.stmt) -> bool:
 
 def may_load(raw: bytes, extension: ReplacedExtension) -> bool:
     """Whether a file that calls nothing of an extension may build it for others, by a helper of its own."""
-    name = extension.module.encode()
+    name = extension.module.removeprefix("torch.ops.").encode()
     return b"cpp_extension" in raw and (b'"%b"' % name in raw or b"'%b'" % name in raw)

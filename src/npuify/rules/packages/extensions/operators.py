@@ -26,6 +26,8 @@ LIBRARIES: Final = frozenset(
 )
 """Marks of code that calls CUDA's libraries."""
 _NPU_KEYS: Final = frozenset(("NPU", "PrivateUse1", "Ascend", "XLA_NPU"))
+_NOT_OF_CUDA: Final = frozenset(("CPU", "Meta", "QuantizedCPU", "MPS", "XPU", "class", *_NPU_KEYS))
+"""Keys for which something else than a kernel for GPUs is registered."""
 _TELLS: Final = re.compile(r"(?:^|_)(?:get|has|is)_\w*(?:version|cuda|compil|build|size|occupancy|block)")
 """Names of functions that tell something, and compute nothing on a device."""
 _LAUNCHES: Final = re.compile(r"cuda|kernel|gpu|launch", re.IGNORECASE)
@@ -73,7 +75,18 @@ class Operators:
         self._prints: Fingerprints | None = None
         self._files_near: dict[str, list[str]] = {}
         self._groups_of = {relative: self._groups(relative) for relative in files}
+        for relative, file in files.items():
+            if file.bindings and relative.endswith((".h", ".hpp", ".cuh")):
+                self._groups_of[relative] = self._groups_with(relative) or self._groups_of[relative]
         self._group_of = {relative: groups[0] if groups else None for relative, groups in self._groups_of.items()}
+
+    def _groups_with(self, header: str) -> list[Build]:
+        """The extensions of the sources beside a header that include it: what it binds is theirs."""
+        folder, _, last = header.rpartition("/")
+        near = [file for file in self.files if file != header and file.rpartition("/")[0] == folder]
+        including = (file for file in near if last in {one.rpartition("/")[2] for one in included(self._read(file))})
+        found = [build for file in including for build in self._groups_of[file]]
+        return [build for place, build in enumerate(found) if build not in found[:place]]
 
     def _groups(self, relative: str) -> list[Build]:
         """The extensions that a file is a source of; of those that name no sources, the nearest above it.
@@ -184,8 +197,11 @@ class Operators:
             plain = f"{module}.{name}" if name not in _COMMON else f"{module}.{name} {module}"
             fact = equivalent_of(plain, *targets, *(kernels[:3] if not targets else ()))
         equivalent = fact.equivalent if fact else ""
-        replacement, is_variant = self._replacement(relative, binding)
-        others = (one for one in places if one[1].module and not one[1].key)
+        # What is only declared has its code where it is registered for CUDA.
+        with_code = [one for one in places if one[1].targets and one[1].key not in _NOT_OF_CUDA] or places
+        relative_of_code, code = (relative, binding) if binding.targets else with_code[0]
+        replacement, is_variant = self._replacement(relative_of_code, code)
+        others = (one for one in with_code if one[1].module or one[1].library)
         if replacement and any(self._replacement(*one)[0] != replacement for one in others):
             # Two extensions that a project builds under one name, as the case may be.
             replacement = ""
@@ -210,8 +226,7 @@ class Operators:
 
     def _replacement(self, relative: str, binding: Binding) -> tuple[str, bool]:
         """What is proven to compute the same as an operator; and whether only operators of its name are replaced."""
-        if binding.name not in replaced_names() or binding.library:
-            # What is called through torch.ops is no module that an import could name.
+        if binding.name not in replaced_names():
             return "", False
         if self._prints is None:
             self._prints = self.fingerprints()

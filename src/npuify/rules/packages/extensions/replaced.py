@@ -26,7 +26,7 @@ def replaced_extensions(
     """
     by_module: dict[str, list[NativeOperator]] = {}
     for one in operators:
-        if one.module and not one.module.startswith("torch.ops.") and not one.has_npu:
+        if one.module and not one.has_npu and not _is_registered_for(one.module, python):
             by_module.setdefault(one.module, []).append(one)
     found = []
     lasts = [module.rpartition(".")[2] for module in by_module]
@@ -43,6 +43,13 @@ def replaced_extensions(
             by_name, either = (tuple(file for file in files if ways[file] == way) for way in ("name", "either"))
             found.append(ReplacedExtension(module, name, functions, missing, by_name, either, tuple(files)))
     return tuple(found)
+
+
+def _is_registered_for(module: str, python: Mapping[str, bytes]) -> bool:
+    """Whether Python registers more for the operators of a library of torch's: then they have to be there."""
+    library = module.removeprefix("torch.ops.").encode()
+    pattern = re.compile(rb"[\"']%b::\w|\bLibrary\(\s*[\"']%b[\"']" % (re.escape(library), re.escape(library)))
+    return module.startswith("torch.ops.") and any(library in data and pattern.search(data) for data in python.values())
 
 
 def _importing(module: str, python: Mapping[str, bytes]) -> Iterator[str]:

@@ -19,7 +19,7 @@ from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
     from npuify.rules.opt_ins import ReplacedExtension
@@ -111,6 +111,10 @@ def replacing_findings(
         elif isinstance(node, ast.Call) and node not in left_out and (extension := loading.built(node)) is not None:
             if not isinstance(parents.get(node), ast.IfExp):
                 found.append(_built(node, source, extension, portable=portable))
+            built[extension.name] = extension
+        elif isinstance(node, ast.Attribute) and (extension := _library(node, extensions, parents)) is not None:
+            if not _is_chosen(node, parents):
+                found.append(_of_library(node, source, extension, portable=portable))
             built[extension.name] = extension
         elif isinstance(node, ast.Name):
             built.update({one.name: one for one in extensions if node.id == _alias(one)})
@@ -283,6 +287,41 @@ def _built(node: ast.Call, source: PythonSource, extension: ReplacedExtension, *
     else:
         edit = Edit(start, end, source.segment(start, end), alias)
     return _finding(source, start, end, extension, edit)
+
+
+def _library(
+    node: ast.Attribute, extensions: Sequence[ReplacedExtension], parents: Mapping[ast.AST, ast.AST]
+) -> ReplacedExtension | None:
+    """The library of operators that ``torch.ops.library`` names, where what is taken of it is replaced."""
+    above = node.value
+    if not (
+        isinstance(above, ast.Attribute)
+        and above.attr == "ops"
+        and isinstance(above.value, ast.Name)
+        and above.value.id == "torch"
+    ):
+        return None
+    extension = next((one for one in extensions if one.module == f"torch.ops.{node.attr}"), None)
+    holder = parents.get(node)
+    if extension is None or isinstance(node.ctx, ast.Store):
+        return None
+    if isinstance(holder, ast.Attribute):
+        return extension if any(name == holder.attr for name, _, _ in extension.functions) else None
+    return None if extension.missing else extension
+
+
+def _is_chosen(node: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> bool:
+    """Whether it stands in what a migration in the portable style has written."""
+    holder = parents.get(node)
+    test = holder.test if isinstance(holder, ast.IfExp) else None
+    return isinstance(test, ast.Attribute) and test.attr == "TAKES_ITS_PLACE"
+
+
+def _of_library(node: ast.Attribute, source: PythonSource, extension: ReplacedExtension, *, portable: bool) -> Finding:
+    start, end = source.start(node), source.end(node)
+    alias, old = _alias(extension), source.segment(start, end)
+    new = f"({alias} if {alias}.TAKES_ITS_PLACE else {old})" if portable else alias
+    return _finding(source, start, end, extension, Edit(start, end, old, new))
 
 
 def _message(extension: ReplacedExtension) -> str:
