@@ -87,6 +87,7 @@ MODULES = (
     "rules.distributed.framework_arguments",
     "rules.distributed.reduced_types",
     "rules.distributed.data_parallel",
+    "rules.distributed.card_selection",
     "rules.distributed.own_data_parallel",
     "rules.training.loops",
     "rules.training.data_loading",

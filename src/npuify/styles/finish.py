@@ -49,9 +49,16 @@ def finish(said: Diagnostic, rule: Rule, file: PythonFile) -> Finding | None:
     return _finding(styled, rule, file) if styled is not None else None
 
 
-def _condition(diagnostic: Diagnostic, severity: Severity, file: PythonFile) -> str:
-    """What must be asked for before a place runs that a person has to look at."""
-    is_done = diagnostic.edits and diagnostic.safety is not Safety.REVIEW
+def _condition(diagnostic: Diagnostic, severity: Severity, safety: Safety, file: PythonFile) -> str:
+    """What must be asked for before a place runs that a person has to look at.
+
+    Args:
+        diagnostic: what a rule says.
+        severity: how grave it is.
+        safety: of its edits, as the rule and the style have it.
+        file: the file it is about.
+    """
+    is_done = diagnostic.edits and safety is not Safety.REVIEW
     if severity is Severity.INFO or is_done or not isinstance(diagnostic.place, ast.AST):
         return ""
     return only_with(diagnostic.place, file) or diagnostic.only_with
@@ -79,7 +86,7 @@ def _finding(diagnostic: Diagnostic, rule: Rule, file: PythonFile) -> Finding:
         advice=phrase(diagnostic.advice),
         edits=tuple(sorted(diagnostic.edits)),
         needs_torch_npu=diagnostic.needs_torch_npu,
-        only_with=_condition(diagnostic, severity, file),
+        only_with=_condition(diagnostic, severity, safety, file),
     )
 
 

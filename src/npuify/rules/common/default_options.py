@@ -16,6 +16,7 @@ from npuify.language import phrase
 from npuify.rules.common.callers import switch_of_callers
 from npuify.rules.common.option_defaults import Known, defaults_of
 from npuify.rules.common.parameter_defaults import default_of_parameter
+from npuify.rules.common.process_groups import of_environment, of_group, of_own_function
 from npuify.rules.common.setting_defaults import default_of_setting
 
 if TYPE_CHECKING:
@@ -67,6 +68,10 @@ def _switch_at(node: ast.AST, file: PythonFile, callers: int) -> str:
             known = _by_default(test, file)
             if known is not None and known.switch and bool(known.value) is not wanted:
                 return known.switch
+        for chain in _chains_before(current, up):
+            switch = _switch_of_chain(chain, up, file)
+            if switch:
+                return switch
         current = up
     return switch_of_callers(node, file, callers, only_with)
 
@@ -115,6 +120,33 @@ def _conditions(node: ast.AST, up: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
                         yield before.test, False
 
 
+def _chains_before(node: ast.AST, up: ast.AST) -> Iterator[ast.If]:
+    """The chains of ``if``, ``elif`` and ``else`` before a statement in its block."""
+    if not isinstance(node, ast.stmt) or isinstance(up, ast.ClassDef):
+        return
+    for block in (getattr(up, name, None) for name in ("body", "orelse", "finalbody")):
+        if isinstance(block, list) and node in block:
+            for before in block[: block.index(node)]:
+                if isinstance(before, ast.If) and before.orelse:
+                    yield before
+
+
+def _switch_of_chain(chain: ast.If, up: ast.AST, file: PythonFile) -> str:
+    """The switch of the first condition of a chain whose branch, taken by default, leaves the block; else empty."""
+    switch = ""
+    while True:
+        known = _by_default(chain.test, file)
+        if known is None:
+            return ""
+        switch = switch or known.switch
+        if known.value:
+            return switch if _leaves(chain.body[-1], up) else ""
+        if len(chain.orelse) == 1 and isinstance(chain.orelse[0], ast.If):
+            chain = chain.orelse[0]
+            continue
+        return switch if chain.orelse and _leaves(chain.orelse[-1], up) else ""
+
+
 def _leaves(last: ast.stmt, block: ast.AST) -> bool:
     if isinstance(last, (ast.Return, ast.Raise)):
         return True
@@ -159,6 +191,10 @@ def _compared(node: ast.Compare, file: PythonFile, depth: int) -> Known | None:
     compare = _COMPARISONS.get(type(node.ops[0]))
     if compare is None or len(node.ops) > 1:
         return None
+    if isinstance(node.ops[0], (ast.In, ast.NotIn)) and file.qualname(node.comparators[0]) == "os.environ":
+        variable = node.left.value if isinstance(node.left, ast.Constant) else None
+        known = of_environment(variable) if isinstance(variable, str) else None
+        return known and Known(isinstance(node.ops[0], ast.NotIn), known.switch)
     left, right = _evaluate(node.left, file, depth), _evaluate(node.comparators[0], file, depth)
     if left is None or right is None:
         return None
@@ -173,8 +209,13 @@ def _compared(node: ast.Compare, file: PythonFile, depth: int) -> Known | None:
 
 
 def _called(node: ast.Call, file: PythonFile, depth: int) -> Known | None:
-    """A variable of the environment, or a conversion of what is known."""
+    """A variable of the environment, a question about the process group, or a conversion of what is known."""
     name = file.qualname(node.func) or ""
+    if name.startswith("torch.distributed."):
+        return of_group(name, file, only_with)
+    own = of_own_function(node, file, lambda value, home: _evaluate(value, home, depth - 1)) if depth else None
+    if own is not None:
+        return own
     if name in _ENVIRONMENT and node.args and not node.keywords:
         variable = node.args[0]
         default = _evaluate(node.args[1], file, depth) if len(node.args) > 1 else Known(None, "")

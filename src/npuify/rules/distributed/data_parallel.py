@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.import_guards import asks_whether_there, has_fallback
+from npuify.rules.distributed.card_selection import is_set_device
 from npuify.rules.registry import rule
 from npuify.source.python import dotted_text
 
@@ -90,97 +91,6 @@ def names_several(call: ast.Call, place: int) -> bool:
     return any(isinstance(ids, (ast.List, ast.Tuple)) and len(ids.elts) > 1 for ids in given)
 
 
-_SET_DEVICE = frozenset(
-    ("torch.cuda.set_device", "torch.npu.set_device", "torch_npu.npu.set_device", "torch.accelerator.set_device_index")
-)
-
-
-def _is_set_device(name: str | None, file: PythonFile) -> bool:
-    """Whether a function chooses the process's card, in any of the styles' spellings."""
-    return name in _SET_DEVICE or name == f"{file.plan.helper}.api.set_device"
-
-
-@rule(
-    "NPU311",
-    "set-device-after-init",
-    Safety.MANUAL,
-    Severity.WARNING,
-    words=("init_process_group",),
-    evidence=Evidence.DOCUMENTED,
-    source="Ascend's migration guide: set_device comes before init_process_group",
-)
-def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """The process group is created before the process has selected its card.
-
-    Until then every process uses card 0, so HCCL is set up there.
-    """
-    if file.qualname(node.func) not in (
-        "torch.distributed.init_process_group",
-        "torch.distributed.distributed_c10d.init_process_group",
-    ):
-        return
-    before, behind = _around(node, file)
-    if any(_sets_device(statement, file) for statement in before):
-        return
-    late = next((statement for statement in behind if _sets_device(statement, file)), None)
-    if late is None or any(keyword.arg == "device_id" for keyword in node.keywords):
-        return
-    if isinstance(late, ast.Expr) and isinstance(late.value, ast.Call) and _is_for_npu(late.value):
-        return
-    between = behind[: behind.index(late)]
-    if late.lineno - node.lineno > 30 or _needs_group(late) or any(_defines(item, late) for item in between):
-        return
-    yield file.report(
-        node,
-        phrase("set_device comes after init_process_group (line {lineno})", lineno=late.lineno),
-        subject="torch.distributed.init_process_group",
-        advice="call set_device(local_rank) first",
-    )
-
-
-def _around(node: ast.AST, file: PythonFile) -> tuple[list[ast.stmt], list[ast.stmt]]:
-    """The statements that run before and after a node's, also around the ``try`` or ``with`` that it stands in."""
-    before: list[ast.stmt] = []
-    behind: list[ast.stmt] = []
-    current: ast.AST = node
-    for up in file.ancestors(node):
-        for field in ("body", "orelse", "finalbody"):
-            statements = getattr(up, field, None)
-            if isinstance(statements, list) and current in statements:
-                index = statements.index(current)
-                before, behind = [*statements[:index], *before], [*behind, *statements[index + 1 :]]
-        if isinstance(current, ast.stmt) and not isinstance(up, (ast.Try, ast.With)):
-            break
-        current = up
-    return before, behind
-
-
-def _is_for_npu(call: ast.Call) -> bool:
-    """Whether the program chooses an NPU itself: it was written for NPUs, and its authors have seen it run."""
-    return (dotted_text(call.func) or "").startswith(("torch.npu.", "torch_npu."))
-
-
-def _sets_device(statement: ast.stmt, file: PythonFile) -> bool:
-    call = statement.value if isinstance(statement, ast.Expr) else None
-    return isinstance(call, ast.Call) and _is_set_device(dotted_text(call.func), file)
-
-
-def _needs_group(statement: ast.stmt) -> bool:
-    """Whether the device is worked out with the group's help, which must then come first."""
-    return any(
-        isinstance(item, ast.Attribute) and item.attr in ("get_rank", "get_world_size") for item in ast.walk(statement)
-    )
-
-
-def _defines(statement: ast.stmt, late: ast.stmt) -> bool:
-    """Whether a statement assigns a name that the call of set_device uses."""
-    used = {item.id for item in ast.walk(late) if isinstance(item, ast.Name)}
-    return any(
-        isinstance(item, ast.Name) and isinstance(item.ctx, ast.Store) and item.id in used
-        for item in ast.walk(statement)
-    )
-
-
 _OWNERS = ("", "self.", "args.", "dist.get_")
 """What stands before ``rank`` where it may be the rank among all machines."""
 
@@ -209,7 +119,7 @@ def global_rank_as_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
     This works on one machine. On the second machine the ranks start at 8, and there is no card 8.
     """
     name = file.qualname(node.func) or dotted_text(node.func)
-    if _is_set_device(name, file) or name in ("torch.cuda.device", "torch.npu.device"):
+    if is_set_device(name, file) or name in ("torch.cuda.device", "torch.npu.device"):
         given = node.args[0] if len(node.args) == 1 else None
     elif (name == "torch.device" and node.args) or (
         isinstance(node.func, ast.Attribute) and node.func.attr in ("cuda", "npu", "to") and len(node.args) == 1
