@@ -390,3 +390,31 @@ def test_code_in_a_text_is_told_as_that(text: str, said: str, tmp_path: Path) ->
     (tmp_path / "main.py").write_text(text)
     (one,) = [one for one in scan([tmp_path], Options(jobs=1, cache=False)).findings if one.code == "NPU191"]
     assert one.message.startswith(said)
+
+
+class TestSeveralPlaces:
+    """Places that one look settles are one finding; the ledger has each of them."""
+
+    def test_a_name_of_a_package(self, tmp_path: Path) -> None:
+        text = "import cvlib\n\nif cvlib.cuda.devices():\n    frame = cvlib.cuda.resize(frame)\n"
+        result = scanned(tmp_path, {"a.py": text})
+        told = [one for one in result.findings if one.code == UNKNOWN.code]
+        assert [(one.start.line, one.message) for one in told] == [
+            (3, "what cuda stands for is not known; the same on line 4")
+        ]
+        assert [(one.line, one.state.value) for one in result.ledger] == [(3, "reported"), (4, "reported")]
+
+    def test_a_word_of_a_build(self, tmp_path: Path) -> None:
+        text = "option(USE_CUDA ON)\nif(USE_CUDA)\n  message(STATUS cuda)\nendif()\nset(X ${USE_CUDA})\n"
+        result = scanned(tmp_path, {"CMakeLists.txt": text})
+        told = [(one.subject, one.start.line) for one in result.findings if one.code == UNKNOWN.code]
+        assert len(told) == len({subject for subject, _ in told})
+        assert unaccounted(tmp_path, result) == []
+
+    def test_what_is_uninstalled(self, tmp_path: Path) -> None:
+        text = "RUN pip uninstall -y torch \\\n    apex tensorrt && pip install apex\n"
+        entries = ledger(tmp_path, text, "Dockerfile")
+        assert [(word, by) for word, _, by in entries if by != "NPU607"][:2] == [
+            ("apex", "works-unchanged"),
+            ("tensorrt", "works-unchanged"),
+        ]

@@ -9,7 +9,7 @@ from npuify.engine.ledger.answer import Cleared, Unknown
 from npuify.engine.ledger.other_files import clear_other
 from npuify.engine.ledger.python import clear_python
 from npuify.engine.ledger.spans import Spans, spans_of
-from npuify.engine.ledger.unknown import RULE, finding_of
+from npuify.engine.ledger.unknown import RULE, also_at, finding_of
 from npuify.engine.ledger.vocabulary import occurrences
 from npuify.model import LedgerEntry, State
 
@@ -65,6 +65,7 @@ def account(
     guarded = {answer.because for answer in answers if isinstance(answer, Cleared) and answer.reason == "guarded"}
     entries: list[LedgerEntry] = []
     unknown: dict[object, Finding] = {}
+    lines: dict[object, set[int]] = {}
     pending = iter(answers)
     for place, span in zip(places, spans, strict=True):
         line, column = text.position(place.start)
@@ -81,13 +82,34 @@ def account(
             continue
         by = _told_elsewhere(word, answer, told)
         entries.append(LedgerEntry(relative, line, column, word, State.REPORTED, by or RULE.code))
-        # A text of many lines is one thing to look at.
-        is_text = isinstance(answer.node, ast.Constant)
-        key = by or (answer.node if is_text else (line, word))
-        if key not in unknown:
-            unknown[key] = finding_of(relative, place, text, answer.node, file)
-    unknown = {key: finding for key, finding in unknown.items() if not isinstance(key, str)}
-    return Accounted(entries, list(unknown.values()))
+        key = by or _asked_together(line, word, answer, kind)
+        finding = None
+        if key in unknown and unknown[key].only_with:
+            # What holds under one option only does not stand for what holds always.
+            finding = finding_of(relative, place, text, answer.node, file)
+            key = key if finding.only_with == unknown[key].only_with else (key, finding.only_with)
+        if key in unknown:
+            lines[key].add(line)
+            continue
+        unknown[key] = finding or finding_of(relative, place, text, answer.node, file)
+        lines[key] = {line}
+    return Accounted(
+        entries,
+        [also_at(finding, lines[key]) for key, finding in unknown.items() if not isinstance(key, str)],
+    )
+
+
+def _asked_together(line: int, word: str, unknown: Unknown, kind: str) -> object:
+    """What makes several places one thing to look at.
+
+    A text of many lines is one; so is a name of a package, and in a file that is not Python a word, each however often
+    it stands there.
+    """
+    if isinstance(unknown.node, ast.Constant):
+        return unknown.node
+    if kind not in ("python", "stub", "notebook"):
+        return (kind, word)
+    return (unknown.package or line, word)
 
 
 def _word(place: Occurrence, text: Text) -> str:

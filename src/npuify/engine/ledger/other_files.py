@@ -31,6 +31,7 @@ _SCRIPTS = frozenset(("shell", "docker", "make", "just", "unit", "env"))
 _TOKEN = rb"[^\s\"'`=,;:(){}\[\]|&<>]"
 _DEVICE = re.compile(rb"(?i)(?:cuda|gpu|nccl)(?::\d+)?")
 _SAYS = re.compile(rb"\b(?:echo|printf|info|warn|error|LABEL|MAINTAINER)\b|\bprint_|[Uu]sage:")
+_UNINSTALLED = re.compile(rb"\b(?:pip3?|conda|mamba)\s+(?:uninstall|remove)\b[^;&|]*$")
 _COMMAND = frozenset((b"nvidia-smi", b"nvcc", b"nsys", b"nvprof", b"ncu"))
 
 
@@ -75,6 +76,8 @@ def _clear(kind: str, text: Text, place: Occurrence, is_reported: bool) -> Clear
         return Cleared("locked", token.decode("utf-8", "replace"))
     if kind in _SCRIPTS and _SAYS.search(before):
         return Cleared("message")
+    if kind in (*_SCRIPTS, "yaml") and _UNINSTALLED.search(_command_before(data, begin, place.start)):
+        return Cleared("works-unchanged", phrase("a package that is uninstalled"))
     fact = environment().get(word.decode("utf-8", "replace"))
     if fact is not None:
         return Cleared("works-unchanged", fact.message) if fact.action == "keep" else Unknown()
@@ -112,6 +115,13 @@ def _in_script(data: bytes, place: Occurrence, token: bytes, before: bytes) -> C
     if token.endswith((b".py", b".sh", b".yaml", b".yml", b".json")):
         return Cleared("path", token.decode("utf-8", "replace"))
     return Cleared("own-name", token.decode("utf-8", "replace")) if b"_" in token else Unknown()
+
+
+def _command_before(data: bytes, begin: int, end: int) -> bytes:
+    """What a command says before a place, from the line on that ends no other one by a backslash."""
+    while begin > 1 and data[:begin].endswith((b"\\\n", b"\\\r\n")):
+        begin = data.rfind(b"\n", 0, begin - 1) + 1
+    return data[begin:end]
 
 
 def _starts_comment(mark: bytes, before: bytes) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from npuify.language import phrase
 from npuify.model import Evidence, Finding, Position, Safety, Severity
 from npuify.rules.common.default_options import only_with
 from npuify.rules.registry import Rule, list_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from npuify.engine.ledger.vocabulary import Occurrence
     from npuify.rules.context import PythonFile
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 _RUNNERS: Final = frozenset(("exec", "eval", "compile"))
 """Functions of Python's own that run a text as code."""
+_SHOWN: Final = 8
+"""How many lines a finding about several places names."""
 
 
 def finding_of(
@@ -41,6 +45,19 @@ def finding_of(
         only_with=only_with(node, file) if node is not None and file is not None else "",
         advice=phrase('see whether it matters on an NPU; a comment "# npuify: ignore[NPU191]" notes that it does not'),
     )
+
+
+def also_at(finding: Finding, lines: Collection[int]) -> Finding:
+    """The finding of several places in one file, which are one thing to look at."""
+    others = sorted(set(lines) - {finding.start.line})
+    if not others:
+        return finding
+    shown = ", ".join(map(str, others[:_SHOWN])) + (", …" if len(others) > _SHOWN else "")
+    if len(others) == 1:
+        message = phrase("{message}; the same on line {line}", message=finding.message, line=shown)
+    else:
+        message = phrase("{message}; the same on lines {lines}", message=finding.message, lines=shown)
+    return msgspec.structs.replace(finding, message=message)
 
 
 def _message(word: str, node: ast.AST | None, file: PythonFile | None) -> str:

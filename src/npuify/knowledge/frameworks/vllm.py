@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _PUBLIC_TRITON = "3.2.0"
 _ASCEND_INDEX = "https://mirrors.huaweicloud.com/ascend/repos/pypi"
+_PIN = re.compile(r"==\s*([\d.]+(?:(?:rc|a|b|\.post)\d+)?)")
 _DROPPED_BY = "0.23.0"
 """The release whose parser was asked which arguments it has."""
 
@@ -116,8 +118,12 @@ class VllmAim(NamedTuple):
     required: str = ""
 
     def choice(self, specifier: str = "") -> VllmChoice:
-        """The set for it; ``specifier`` is what the very place asks for, and counts before the rest of the project."""
-        return choose_set(self.target, specifier or self.required)
+        """The set for it; ``specifier`` is what the very place asks for, and counts before the rest of the project.
+
+        Where the place has a range and another file a version within it, that version is meant: two files that are
+        installed one after the other must not want two releases of vLLM.
+        """
+        return choose_set(self.target, self._narrowed(specifier))
 
     def argument(self, name: str, value: str | None) -> EngineArgument | None:
         """What is known of an argument with a value; None where it stays, or where it is not known.
@@ -125,6 +131,17 @@ class VllmAim(NamedTuple):
         What vLLM itself has dropped is told only where the vLLM aimed at is one without it.
         """
         return next((row for row in engine_arguments().get(name, ()) if row.means(value) and self._tells(row)), None)
+
+    def _narrowed(self, specifier: str) -> str:
+        from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+        pin = _PIN.fullmatch(self.required)
+        if not specifier or pin is None or _PIN.fullmatch(specifier):
+            return specifier or self.required
+        try:
+            return self.required if SpecifierSet(specifier).contains(pin[1], prereleases=True) else specifier
+        except InvalidSpecifier:
+            return specifier
 
     def _tells(self, row: EngineArgument) -> bool:
         from packaging.version import Version

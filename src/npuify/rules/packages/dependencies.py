@@ -17,6 +17,7 @@ from npuify.rules.packages.vllm_set import DECIDED_BY_VLLM, judge_beside_vllm, j
 from npuify.rules.registry import Rule, list_rule
 from npuify.rules.run import Result
 from npuify.source.requirements import Spot, UnreadableRequirements, format_of, read
+from npuify.source.requirements.entry import normal
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from npuify.source.text import Text
 
 _TABLE = "the table of packages; npuify says the source with each finding"
+_POETRY_EXTRAS = re.compile(r"^\[tool\.poetry\.extras\][^\n]*\n(?P<rows>(?:(?!\[)[^\n]*(?:\n|\Z))*)", re.MULTILINE)
+_QUOTED = re.compile(r"[\"']([\w.-]+)[\"']")
 
 
 def _listed(
@@ -198,7 +201,7 @@ def judge(file: DependencyFile, tensorflow: str = "") -> list[Finding]:
     on_tensorflow = not file.is_for_other_devices and is_on_tensorflow(file)
     with_vllm = not file.is_for_other_devices and bool(file.named("vllm"))
     found: list[Finding] = [] if file.is_for_other_devices else list(judge_paddle(file))
-    beside_vllm = not with_vllm and bool(file.vllm.required or file.vllm.target)
+    beside_vllm = not with_vllm and not file.is_for_other_devices and bool(file.vllm.required or file.vllm.target)
     found += [
         *(judge_vllm(file) if with_vllm else judge_beside_vllm(file) if beside_vllm else judge_torch(file)),
         *judge_indexes(file),
@@ -210,6 +213,8 @@ def judge(file: DependencyFile, tensorflow: str = "") -> list[Finding]:
             continue
         if entry.name == "paddlepaddle-gpu" or (with_vllm and entry.name in DECIDED_BY_VLLM):
             continue
+        if entry.name == "onnxruntime" and not file.is_for_other_devices:
+            found += _beside_its_other_build(entry, file)
         found += _judge(entry, file)
     return sorted(found, key=lambda finding: (finding.start, finding.end, finding.code))
 
@@ -284,11 +289,28 @@ def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
     if row.action == "keep":
         yield _kept(entry, row, message, file)
     elif row.action == "replace":
-        yield _report(REPLACED, entry, row, message, file, _replaced(entry, row))
+        yield _report(REPLACED, entry, row, message, file, [*_replaced(entry, row), *_in_extras(entry, file, row)])
     elif row.action == "drop":
-        yield _report(DROPPED, entry, row, message, file, [entry.removal])
+        extras = [None for _ in _named_in_extras(entry, file)]  # Poetry refuses an extra of what it does not know
+        yield _report(DROPPED, entry, row, message, file, [entry.removal, *extras])
     else:
         yield _report(FROM_SOURCE if row.action == "source" else NEEDS_WORK, entry, row, message, file, [])
+
+
+def _beside_its_other_build(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
+    """ONNX Runtime's build for the CPU beside that for an accelerator, which holds the CPU's provider as well."""
+    others = [one for one in file.named("onnxruntime-gpu", "onnxruntime-cann") if one.group == entry.group]
+    if others:
+        yield file.report(
+            REPLACED,
+            entry,
+            "onnxruntime and onnxruntime-cann own the same files; the second has the provider of the CPU, too",
+            spots=[entry.removal],
+            subject=entry.name,
+            evidence=Evidence.PACKAGE,
+            source="the wheels of onnxruntime-cann 1.22.1 and 1.24.4",
+            advice="" if entry.removal is not None else "require the second alone",
+        )
 
 
 def _sentence(entry: Entry, row: Dependency) -> str:
@@ -342,6 +364,21 @@ def _kept(entry: Entry, row: Dependency, message: str, file: DependencyFile) -> 
 def _may_reach(specifier: str, bound: str) -> bool:
     """Whether a specifier admits ``bound`` or what is later."""
     return not specifier or not excludes_from(specifier, bound)
+
+
+def _named_in_extras(entry: Entry, file: DependencyFile) -> list[tuple[int, int]]:
+    """Where the extras of Poetry name a package."""
+    table = _POETRY_EXTRAS.search(file.document.text) if entry.dialect == "poetry" else None
+    if table is None:
+        return []
+    return [
+        one.span(1) for one in _QUOTED.finditer(file.document.text, *table.span("rows")) if normal(one[1]) == entry.name
+    ]
+
+
+def _in_extras(entry: Entry, file: DependencyFile, row: Dependency) -> list[Spot]:
+    name = re.split(r"[\s\[<>=!~]", row.replacement, maxsplit=1)[0]
+    return [Spot(*span, name) for span in _named_in_extras(entry, file)]
 
 
 def _replaced(entry: Entry, row: Dependency) -> list[Spot | None]:

@@ -171,7 +171,8 @@ def judge_indexes(file: DependencyFile) -> Iterator[Finding]:
                 safety=safety,
                 subject=match.group(),
             )
-    if file.named("torch"):
+    # Where vLLM decides torch, no torch-npu is written here: its plug-in's call names its own indexes.
+    if file.named("torch") and (file.named("torch-npu") or not (file.vllm.required or file.vllm.target)):
         for match in _ONLY_INDEX.finditer(file.document.text):
             if not _in_comment(file, match.start()):
                 yield file.report(

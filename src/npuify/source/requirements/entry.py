@@ -69,8 +69,9 @@ class Document(NamedTuple):
 _NAME = re.compile(r"[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?")
 _PART = re.compile(r"\s*(?:===|==|~=|!=|<=|>=|<|>)\s*[^\s,;)#'\"<>=!~]+\s*")
 _EXTRAS = re.compile(r"\s*\[[^\]]*\]")
-_REPOSITORY = re.compile(r"(?:git|hg|svn|bzr)\+\S+|https?://\S+")
-_WHEEL = re.compile(r"/([A-Za-z0-9_.]+)-(\d[^-/]*)-[^/]*\.whl")
+_REPOSITORY = re.compile(r"(?:git|hg|svn|bzr)\+\S+|https?://\S+|[\w./~-][\w./+%~-]*\.whl(?=\s|$)")
+"""The address of a repository or a wheel, or the path of a wheel."""
+_WHEEL = re.compile(r"(?:^|/)([A-Za-z0-9_.]+)-(\d[^-/]*)-[^/]*\.whl")
 
 
 def normal(name: str) -> str:
