@@ -45,6 +45,17 @@ if __name__ == "__main__":
     model.fit(data, epochs=12, verbose=2)
 """
 
+_GELU = """import tensorflow as tf
+
+
+def gelu(x):
+    cdf = 0.5 * (1.0 + tf.tanh((np.sqrt(2 / np.pi) * (x + 0.044715 * tf.pow(x, 3)))))
+    return x * cdf
+"""
+_DROPPED = "tf.layers.dropout(tf.nn.dropout(gelu(x), rate=1 - 0.7), 0.2, training=True)"
+FUSED = FIRST.replace("import tensorflow as tf\n", _GELU).replace("dense(x, 1)", f"dense({_DROPPED}, 1)")
+"""Operators are taken away and added, which must not change what the others draw."""
+
 
 def project(folder: Path, text: str) -> Path:
     root = folder / "project"
@@ -88,6 +99,18 @@ def test_the_losses_of_both_programs_are_compared(version: str, text: str, tmp_p
     assert steps["compare"].status is steps["cards"].status is Status.NOT_RUN
     assert "npuify distribute" in steps["cards"].advice
     assert report.devices.tensorflow.startswith(version)
+
+
+@pytest.mark.thorough
+def test_operators_in_one_piece_draw_what_the_originals_draw(tmp_path: Path) -> None:
+    source = project(tmp_path, FUSED)
+    npuify.migrate(source, tmp_path / "out", Options(unsafe=True, jobs=1, cache=False, tf_adapter="1.15"))
+    out = (tmp_path / "out" / "train.py").read_text()
+    assert "npu_ops.dropout(gelu(x), keep_prob=1.0 - (1 - 0.7))" in out
+    assert "npu_unary_ops.gelu(x)" in out
+    assert "npu_convert_dropout" in out
+    report = accept(source, migrated=tmp_path / "out", python=python_with("1.15"))
+    assert {one.name: one for one in report.steps}["loss"].status is Status.PASSED
 
 
 @pytest.mark.thorough

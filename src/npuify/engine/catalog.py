@@ -109,6 +109,7 @@ MODULES = (
     "rules.tensorflow.datasets",
     "rules.tensorflow.loss_scaling",
     "rules.tensorflow.keras_sessions",
+    "rules.tensorflow.fused",
     "engine.unparsed",
     "engine.traced",
     "rules.packages.dependencies",

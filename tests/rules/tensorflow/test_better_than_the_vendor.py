@@ -19,7 +19,7 @@ TF = "import tensorflow as tf\n"
 @pytest.mark.parametrize(
     "text",
     [
-        TF + "y = tf.nn.dropout(x, rate=1 - kp)\n",
+        TF + "y = tf.nn.dropout(x, 0.5, noise_shape=s)\n",
         "import requests\n" + TF + "s = requests.Session()\n",
         TF + "class M:\n    def gelu(self, x):\n        return x * self.a\n",
         TF + "def gelu():\n    return 1\n",
@@ -34,6 +34,13 @@ TF = "import tensorflow as tf\n"
 )
 def test_stays_as_it_is(text: str, line: str) -> None:
     assert output(text, unsafe=True, tensorflow=line) == text
+
+
+def test_parentheses_of_a_rate_are_kept() -> None:
+    text = TF + "s = tf.Session()\ny = tf.nn.dropout(x, rate=1 - kp)\n"
+    assert "npu_ops.dropout(x, keep_prob=1.0 - (1 - kp))" in output(text, tensorflow="1", unsafe=True)
+    assert "tf.nn.dropout(x, rate=1 - kp)" in output(text, tensorflow="1")
+    assert output(TF + "y = tf.nn.dropout(x, rate=1 - kp)\n", tensorflow="2", unsafe=True).count("npu_ops") == 0
 
 
 def test_supervised_sessions_are_seen() -> None:

@@ -22,7 +22,7 @@ NAMES: Final = (
     *("npu_hooks_append", "NPUBroadcastGlobalVariablesHook", "NPUBroadcastGlobalVariablesCallback", "npu_allreduce"),
     *("init_resource", "shutdown_resource", "close_session", "get_rank_id", "get_rank_size", "get_local_rank_id"),
     *("get_local_rank_size", "NPULossScaleOptimizer", "FixedLossScaleManager", "ExponentialUpdateLossScaleManager"),
-    *("hccl_ops", "npu_strategy", "NPURunConfig", "NPUEstimator"),
+    *("hccl_ops", "npu_strategy", "NPURunConfig", "NPUEstimator", "npu_ops", "npu_unary_ops"),
 )
 """What edits of these rules name. Each is imported by name: a star import binds ``tf`` and ``os``, too."""
 

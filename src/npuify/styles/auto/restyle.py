@@ -248,6 +248,8 @@ KEPT: Final = frozenset(
             "NPU923",
             "NPU924",
             "NPU925",
+            "NPU926",
+            "NPU927",
             "NPU930",
             "NPU936",
             "NPU937",

@@ -27,6 +27,28 @@ def seed() -> None:
         graph.seed = 1
 
     ops.Graph.__init__ = begin_with_seed
+    by_order()
+
+
+def by_order() -> None:
+    """Have TensorFlow 1 seed its random operators by their order, as TensorFlow 2 does in functions.
+
+    It takes the number of operators made before, so that one operator more, or fewer, changes all random numbers.
+    """
+    if not tf.__version__.startswith("1."):
+        return
+    from tensorflow.python.eager import context
+    from tensorflow.python.framework import ops, random_seed
+
+    plain = random_seed.get_seed
+
+    def get_seed(op_seed):  # type: ignore[no-untyped-def]
+        graph = ops.get_default_graph()
+        if op_seed is None and graph.seed is not None and not context.executing_eagerly():
+            op_seed = graph.npuify_drawn = getattr(graph, "npuify_drawn", 0) + 1
+        return plain(op_seed)
+
+    random_seed.get_seed = get_seed
 
 
 if __name__ == "__main__":
