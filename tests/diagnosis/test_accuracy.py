@@ -41,6 +41,7 @@ STILL_WRONG = {
     "round_16": ["sleap-1182", "mindyolo-441"],
     "round_17": ["ptoas-836"],
     "round_22": ["safecount-16"],
+    "round_23": ["ascend-pytorch-100"],
     "round_9": ["msprobe-faq-ei0006", "vllm-ascend-5695"],
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
@@ -22,13 +23,22 @@ LACKS_PART: Final = re.compile(
 )
 """What Python says of a part of a package that is there."""
 
-_INSTALLED: Final = re.compile(r"[/\\](?:site|dist)-packages[/\\]+(\w+)")
+_INSTALLED: Final = re.compile(r"(?i)[/\\](?:site|dist)-packages[/\\]+(\w+)")
 _STACKS: Final = {"mindspeed", "mindspeed_llm", "mindspeed_mm", "vllm_ascend", "swift", "msprobe", "sglang", "torchair"}
 """Packages for NPUs, or that have words for them, without a row in the tables of packages."""
 _LAZY: Final = {"transformers", "diffusers", "optimum"}
 """Packages whose modules are made when they are asked for: Python cannot say where their files are."""
-_NOT_THESE: Final = {"torch", "torch_npu", "megatron", "apex", "triton"}
-"""Packages with answers of their own; megatron is put on the path by hand, so that it may not be a package at all."""
+_NOT_THESE: Final = {"torch", "torch_npu", "apex", "triton"}
+"""Packages with answers of their own."""
+_OF_PROGRAMS: Final = {
+    *("app", "args", "base", "common", "conf", "config", "configs", "constants", "core", "data", "dataloader"),
+    *("dataset", "engine", "eval", "evaluate", "experiments", "helper", "helpers", "inference", "layers", "lib"),
+    *("loader", "logger", "losses", "loss", "main", "misc", "model", "modeling", "models", "module", "modules"),
+    *("net", "nets", "network", "networks", "ops", "opt", "options", "pipeline", "plugin", "predict", "runner"),
+    *("script", "scripts", "server", "settings", "src", "task", "tasks", "test", "tests", "tools", "train"),
+    *("trainer", "training", "transforms", "types", "util", "utils", "version"),
+}
+"""What folders and modules of programs are called, rather than packages."""
 
 
 def part_match(text: str, frames: Sequence[Frame]) -> Match | None:
@@ -42,7 +52,13 @@ def part_match(text: str, frames: Sequence[Frame]) -> Match | None:
     if found is None:
         return None
     package = found["package"] or found["source"]
-    if package in _NOT_THESE or not _is_installed(package, found["place"], frames):
+    if package in _NOT_THESE:
+        return None
+    if _is_installed(package, found["place"], frames):
+        weight = 72
+    elif found["name"] and _is_of_others(package, found["source"] + found["below"], found["place"], frames):
+        weight = 56
+    else:
         return None
     part = f"{package}.{found['part']}" if found["part"] else f"{found['source']}{found['below']}.{found['name']}"
     asks = _INSTALLED.search(frames[-1].file) if frames else None
@@ -61,7 +77,7 @@ def part_match(text: str, frames: Sequence[Frame]) -> Match | None:
         meaning=why,
         cause="version-mismatch",
         role="cause",
-        weight=72,
+        weight=weight,
         evidence=Evidence.DOCUMENTED,
         source="docs.python.org/3/library/exceptions.html#ImportError",
         why=why,
@@ -79,3 +95,21 @@ def _is_installed(package: str, place: str | None, frames: Sequence[Frame]) -> b
         return True
     asks = _INSTALLED.search(frames[-1].file) if frames else None
     return asks is not None
+
+
+def _is_of_others(package: str, module: str, place: str | None, frames: Sequence[Frame]) -> bool:
+    """Whether a module that is not known to be installed lies outside of the project that imports from it.
+
+    Args:
+        package: the first part of its name.
+        module: its whole name.
+        place: its file, where the message names it.
+        frames: the traceback's frames; may be empty.
+    """
+    if place == "unknown location" or package in _OF_PROGRAMS or package in sys.stdlib_module_names:
+        return False
+    if place is None or not frames:
+        return True
+    parts = module.count(".") + 1 + place.endswith("__init__.py")
+    root = "/".join(re.split(r"[/\\]", place)[:-parts])
+    return not frames[-1].file.replace("\\", "/").startswith(f"{root}/")

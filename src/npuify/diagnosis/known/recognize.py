@@ -11,8 +11,10 @@ from npuify.model import Evidence
 from .fits import REFUSED, refused_match
 from .installers import build_match
 from .names import LACKS, name_match
+from .origins import origin_match
 from .packages import ASKS, package_match
 from .parts import part_match
+from .refusals import REFUSES, refusal_match
 from .signatures import Match, matches
 
 if TYPE_CHECKING:
@@ -55,11 +57,14 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
         found += [package] if package is not None else []
         part = part_match(text, frames)
         found += [part] if part is not None else []
-    built = build_match(text, frames) if frames else None
-    found += [built] if built is not None else []
+    for told in (build_match(text, frames), origin_match(text, frames)) if frames else ():
+        found += [told] if told is not None else []
     if frames and REFUSED.search(text):
         refused = refused_match(text, frames)
         found += [refused] if refused is not None else []
+    if REFUSES.search(text):
+        refusal = refusal_match(text, frames)
+        found += [refusal] if refusal is not None else []
     if light:
         found = [
             one._replace(weight=min(one.weight, _LIGHT), role="hint") if one.role == "cause" and not one.loud else one

@@ -14,8 +14,9 @@ from npuify.knowledge.failures import code_fact, header_codes, text_facts
 if TYPE_CHECKING:
     from npuify.model import Evidence
 
-WEIGHT_OF_CODE: Final = {"cann": 75, "acl": 60, "aclnn": 55, "torch_npu": 35, "hccl": 30}
-"""How surely a code names its cause, where no text does: those of CANN most, those of torch_npu least."""
+WEIGHT_OF_CODE: Final = {"cann": 75, "acl": 60, "aclnn": 55, "torch_npu": 46, "hccl": 30}
+"""How surely a code names its cause, where no text does: those of CANN most. Those of torch_npu tell the kind of a
+check, just more than the kind of an exception does."""
 
 _ROLE_LIMIT: Final = {"wrapper": 12, "hint": 45}
 

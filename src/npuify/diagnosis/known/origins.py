@@ -1,0 +1,56 @@
+"""What an exception is about, told by the file in which its traceback ends."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from npuify.knowledge.origins import origin_facts
+
+from .signatures import Match
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from npuify.diagnosis.model import Frame
+    from npuify.knowledge.origins import OriginFact
+
+_KIND: Final = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<kind>[A-Za-z_]\w*)(?::|$)")
+_SAY_MORE: Final = {"ImportError", "ModuleNotFoundError", "KeyboardInterrupt", "SystemExit", "MemoryError"}
+"""Kinds that are about something else wherever they are raised."""
+
+
+@cache
+def _rows() -> tuple[tuple[re.Pattern[str], OriginFact], ...]:
+    return tuple((re.compile(fact.files), fact) for fact in origin_facts())
+
+
+def origin_match(text: str, frames: Sequence[Frame]) -> Match | None:
+    """What the last frame says of the exception; None where no row has its file.
+
+    Args:
+        text: the exception that ended a traceback.
+        frames: the traceback's frames.
+    """
+    found = _KIND.match(text)
+    if found is None or found["kind"] in _SAY_MORE:
+        return None
+    file = frames[-1].file.replace("\\", "/")
+    fact = next(
+        (fact for files, fact in _rows() if files.search(file) and (not fact.kinds or found["kind"] in fact.kinds)),
+        None,
+    )
+    if fact is None:
+        return None
+    return Match(
+        name=fact.name,
+        meaning=fact.why or fact.name.replace("-", " "),
+        cause=fact.cause,
+        role="cause",
+        weight=fact.weight,
+        evidence=fact.evidence,
+        source=fact.source,
+        why=fact.why,
+        fix=fact.fix,
+    )

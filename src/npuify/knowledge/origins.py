@@ -1,0 +1,41 @@
+"""What exceptions are about, told by the files that raise them."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import msgspec
+
+from npuify.language import phrase
+from npuify.model import Evidence, NpuifyError
+
+from .failures import causes
+from .hand_written import DATA, read_rows
+
+
+class OriginFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``origins.toml``; its head says what the fields mean."""
+
+    name: str
+    files: str
+    kinds: tuple[str, ...] = ()
+    cause: str
+    weight: int
+    evidence: Evidence
+    source: str
+    why: str = ""
+    fix: str = ""
+
+
+@cache
+def origin_facts() -> tuple[OriginFact, ...]:
+    """Every row.
+
+    Raises:
+        NpuifyError: a row names a cause that does not exist.
+    """
+    rows = tuple(read_rows(DATA / "origins.toml", "origin", OriginFact))
+    for row in rows:
+        if row.cause not in causes():
+            raise NpuifyError(phrase("there is no cause {cause!r}", cause=row.cause), file=str(DATA / "origins.toml"))
+    return rows
