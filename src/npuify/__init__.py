@@ -35,11 +35,23 @@ def scan(
     progress: Callable[[int, int], None] | None = None,
     preparing: Callable[[int, int], None] | None = None,
 ) -> ScanResult:
-    """Find what stands in the way of running a project on an NPU; see :func:`npuify.engine.scan.scan`."""
-    from npuify.engine.scan import scan as run
+    """Find what stands in the way of running a project on an NPU; see :func:`npuify.engine.scan.scan`.
+
+    Where nothing has changed since the last such scan, its result is that of this one.
+    """
+    from npuify.engine.last_result import last_result
+    from npuify.language import speaking
     from npuify.options import Options
 
-    return run(paths, options or Options(), progress=progress, preparing=preparing)
+    options = options or Options()
+    with speaking(options.language):
+        known = last_result(paths, options)
+    if known is not None:
+        return known
+    # Only now: to import all rules takes longer than to read a result that is known.
+    from npuify.engine.scan import scan as run
+
+    return run(paths, options, progress=progress, preparing=preparing)
 
 
 def migrate(

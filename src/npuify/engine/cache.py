@@ -10,14 +10,12 @@ import contextlib
 import hashlib
 import os
 import sys
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify import version
+from npuify.engine.kept_files import TOO_NEW, cache_folder, digest, own_code, write_whole
 from npuify.knowledge.hardware.facts import digest as hardware_digest
 from npuify.model import FileError, Finding, LedgerEntry, Program  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.import_graph import Imports  # noqa: TC001 - msgspec reads the annotations
@@ -26,12 +24,10 @@ from npuify.rules.packages.extensions.build import Build  # noqa: TC001 - msgspe
 from npuify.source.native.file import NativeFile  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from npuify.rules.selection import Selection
-
-_TOO_NEW = 2_000_000_000
-"""Nanoseconds. A file changed so shortly ago may change again without its time showing it."""
 
 Stamp = tuple[int, int]
 """Time of change in nanoseconds, and size in bytes."""
@@ -121,10 +117,10 @@ class ScanCache:
 
     def __init__(self, root: Path, selection: Selection, torch_npu: str, *, enabled: bool, style: str = "") -> None:
         self._location = (
-            _folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
+            cache_folder() / f"{hashlib.sha256(str(root).encode()).hexdigest()[:24]}.msgpack" if enabled else None
         )
         chosen = (*selection.select, "-", *selection.ignore, "-", selection.opt_ins.digest(), style)
-        self._key = digest([_own_code(), hardware_digest(), sys.version, torch_npu, *chosen]) if enabled else ""
+        self._key = digest([own_code(), hardware_digest(), sys.version, torch_npu, *chosen]) if enabled else ""
         self._started = time.time_ns()
         self._last = _read(self._location, self._key) if self._location is not None else CacheContents()
 
@@ -178,13 +174,13 @@ class ScanCache:
         """
         if self._location is None:
             return
-        kept = {relative: file for relative, file in files.items() if self._started - file.stamp[0] > _TOO_NEW}
+        kept = {relative: file for relative, file in files.items() if self._started - file.stamp[0] > TOO_NEW}
         operators = self._last.operators if operators is None else operators
         if len(kept) < len(files):
             programs = CachedPrograms()
         contents = CacheContents(self._key, project, operators, kept, programs)
         with contextlib.suppress(OSError):
-            _write(self._location, msgspec.msgpack.encode(contents))
+            write_whole(self._location, msgspec.msgpack.encode(contents))
 
 
 def _read(location: Path, key: str) -> CacheContents:
@@ -193,37 +189,3 @@ def _read(location: Path, key: str) -> CacheContents:
     except (OSError, msgspec.MsgspecError):
         return CacheContents()
     return contents if contents.key == key else CacheContents()
-
-
-def _write(location: Path, data: bytes) -> None:
-    location.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=location.parent, prefix="scan-")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        os.replace(temporary, location)  # noqa: PTH105
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108
-        raise
-
-
-def _folder() -> Path:
-    import platformdirs
-
-    return Path(os.environ.get("NPUIFY_CACHE_DIR") or platformdirs.user_cache_dir("npuify", appauthor=False)) / "scan"
-
-
-def _own_code() -> str:
-    """Changes whenever a file of npuify itself does."""
-    package = Path(version.__file__).parent
-    newest = 0
-    for folder, _, names in os.walk(package):
-        if not folder.endswith("__pycache__"):
-            newest = max(newest, *(os.stat(f"{folder}/{name}").st_mtime_ns for name in names), 0)  # noqa: PTH116
-    return f"{version.__version__} {newest}"
-
-
-def digest(parts: Iterable[str]) -> str:
-    """A short text that differs between other texts."""
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()

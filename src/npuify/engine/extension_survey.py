@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.engine.cache import CachedExtensions, CachedFile, digest, stamp
+from npuify.engine.cache import CachedExtensions, CachedFile, stamp
+from npuify.engine.kept_files import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set

@@ -11,9 +11,10 @@ import msgspec
 
 from npuify.analysis.project import ProjectIndex
 from npuify.engine.analysers import analysers_for, kinds
-from npuify.engine.cache import ScanCache, digest, stamp
+from npuify.engine.cache import ScanCache, stamp
 from npuify.engine.catalog import checked_selection
 from npuify.engine.extension_survey import survey_extensions
+from npuify.engine.kept_files import digest
 from npuify.engine.prefilter import FILES_PER_PROCESS, Prefilter, Prefiltered, ToPrefilter
 from npuify.engine.processes import Processes
 from npuify.engine.program_paths import programs_of
@@ -92,6 +93,7 @@ class PreparedScan(NamedTuple):
         survey: what the project is.
         cache: what an earlier scan left.
         to_cache: what is known now for the next scan, without results.
+        rests_on: locations of all files and folders that the scan rests on.
     """
 
     root: Path
@@ -112,6 +114,7 @@ class PreparedScan(NamedTuple):
     survey: Survey
     cache: ScanCache
     to_cache: ToCache
+    rests_on: Sequence[str]
 
     def worker(self) -> Worker:
         """What analyses the files."""
@@ -198,6 +201,12 @@ class _Files(NamedTuple):
     stamps: Mapping[str, Stamp | None]
     """Of ``files``."""
     errors: Sequence[FileError]
+    rests_on: Sequence[str]
+    """Locations of the folders that were looked into, and of what says what git ignores."""
+
+    def locations(self) -> list[str]:
+        """Of all that a scan rests on."""
+        return [*self.rests_on, *(one.location for one in (*self.everything, *self.files))]
 
 
 class _Facts(NamedTuple):
@@ -283,20 +292,22 @@ def prepare(
         survey=msgspec.structs.replace(project_survey, operators=operators),
         cache=cache,
         to_cache=_to_cache(names, facts, [*supporting, repr(on_tensorflow)], extensions, plan),
+        rests_on=found.locations(),
     )
 
 
 def _find(paths: Sequence[Path], options: Options) -> _Files:
     errors: list[FileError] = []
+    rests_on: list[str] = []
     known = {"python", *kinds(), *KINDS, *_OF_LEDGER}
-    everything = find_files(paths, exclude=options.exclude, kinds=known, errors=errors)
+    everything = find_files(paths, exclude=options.exclude, kinds=known, errors=errors, rests_on=rests_on)
     wanted = [
         file
         for file in everything
         if file.kind == "python" or file.kind in _OF_LEDGER or analysers_for(file.relative, file.kind)
     ]
     files = included_requirements(wanted, options.exclude)
-    return _Files(everything, files, {file.relative: stamp(file.location) for file in files}, errors)
+    return _Files(everything, files, {file.relative: stamp(file.location) for file in files}, errors, rests_on)
 
 
 def _target(root: Path, files: Sequence[ProjectFile], options: Options) -> _Target:

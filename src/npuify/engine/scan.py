@@ -14,6 +14,7 @@ import msgspec
 from npuify.analysis.project import EVERY_FILE
 from npuify.engine.alone import ENGINE
 from npuify.engine.cache import CachedPrograms, CachedResult, stamp
+from npuify.engine.last_result import ToKeep
 from npuify.engine.ledger.reasons import DATA_FILE
 from npuify.engine.native_calls import with_switches
 from npuify.engine.prepare import prepare
@@ -66,10 +67,16 @@ def scan(
         NpuifyError: a path is not there, or an option names what does not exist.
     """
     with speaking(options.language):
-        return _scan(paths, options, progress, preparing)
+        to_keep = ToKeep(paths, options)
+        result, rests_on = _scan(paths, options, progress, preparing)
+        to_keep.keep(result, rests_on)
+        return result
 
 
-def _scan(paths: Sequence[Path], options: Options, progress: Progress | None, preparing: Progress | None) -> ScanResult:
+def _scan(
+    paths: Sequence[Path], options: Options, progress: Progress | None, preparing: Progress | None
+) -> tuple[ScanResult, Sequence[str]]:
+    """The result, and the locations that it rests on; none where it is not to be kept."""
     # Nothing here makes cycles; the collector would only walk the growing list of findings.
     with ENGINE, _without_collector():
         with Processes(options.jobs) as processes:
@@ -88,7 +95,12 @@ def _scan(paths: Sequence[Path], options: Options, progress: Progress | None, pr
         prepared.project.forget()
     ledger = [entry for result in results for entry in result.ledger]
     ledger += (LedgerEntry(name, 1, 1, "", State.CLEARED, DATA_FILE.id) for name in prepared.data_files)
-    return prepared.scan_result(findings, errors, about_project, ledger, programs.programs)
+    result = prepared.scan_result(findings, errors, about_project, ledger, programs.programs)
+    if not all(one.may_be_kept for one in fresh.values()):
+        return result, ()
+    # A program may read files that are no part of what was looked for.
+    others = {name for one in results for name, _ in one.dependencies} - {EVERY_FILE}
+    return result, [*prepared.rests_on, *(f"{prepared.root}/{name}" for name in sorted(others))]
 
 
 def _with_switches(prepared: PreparedScan) -> PreparedScan:

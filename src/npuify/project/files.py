@@ -16,7 +16,7 @@ from npuify.language import phrase
 from npuify.model import FileError, NpuifyError
 from npuify.project.ignores import IgnoreRules, escape
 from npuify.project.kinds import MAY_BE_SCRIPTS, kind_of, kind_of_path, kind_of_shebang
-from npuify.project.repository import Repository
+from npuify.project.repository import Repository, index_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -92,6 +92,7 @@ def find_files(
     outside_repositories: bool = False,
     kinds: Collection[str] | None = None,
     errors: list[FileError] | None = None,
+    rests_on: list[str] | None = None,
 ) -> list[ProjectFile]:
     """The files below ``roots``, sorted by path, each once.
 
@@ -107,6 +108,7 @@ def find_files(
             there they would leave out parts of the project.
         kinds: keep only these kinds; None keeps all.
         errors: gets an entry for each folder that cannot be read. Where it is None, such a folder raises.
+        rests_on: gets the folders that were looked into, and the files that say what git ignores or tracks.
 
     Raises:
         NpuifyError: a root does not exist, or a folder cannot be read and ``errors`` is None.
@@ -120,6 +122,8 @@ def find_files(
         if root.is_dir():
             walk = _Walk(base, excluded, respect_gitignore, outside_repositories, kinds, errors, found)
             walk.folder(root)
+            if rests_on is not None:
+                rests_on += walk.rests_on()
         else:
             relative = _relative(root, base)
             kind = kind_of(root.name)
@@ -171,8 +175,23 @@ class _Walk:
         self.errors = errors
         self.found = found
         self.ignored = ignored
+        self._looked_at: list[str] = []
+        self._repositories: list[Repository] = []
         self.above = ""
         """Path of ``base`` below the top of its repository, with a final slash; put before paths for outer rules."""
+
+    def rests_on(self) -> list[str]:
+        """The folders that were looked into, and the files that say what git ignores or tracks."""
+        indexes = (index_of(one.top) for one in self._repositories if one.is_read)
+        return [*self._looked_at, *(index for index in indexes if index)]
+
+    def _repository(self, top: str, skip: int) -> Repository:
+        self._repositories.append(Repository(top, skip))
+        return self._repositories[-1]
+
+    def _rules(self, location: str, skip: int) -> IgnoreRules | None:
+        self._looked_at.append(location)
+        return _read_rules(location, skip)
 
     def folder(self, root: Path) -> None:
         relative = _relative(root, self.base)
@@ -180,6 +199,7 @@ class _Walk:
         stack: list[_Folder] = [_Folder(str(root), prefix, *self._outer_rules(root))]
         while stack:
             location, prefix, rules, repository, is_ignored = stack.pop()
+            self._looked_at.append(location)
             try:
                 with os.scandir(location) as scan:
                     entries = list(scan)
@@ -189,12 +209,12 @@ class _Walk:
             names = {entry.name for entry in entries} if self.respect_gitignore else ()
             if ".git" in names and (repository is None or repository.top != os.path.abspath(location)):
                 # A repository of its own, such as a submodule.
-                repository = Repository(os.path.abspath(location), len(self.above) + len(prefix))
+                repository = self._repository(os.path.abspath(location), len(self.above) + len(prefix))
             if ".gitignore" in names and (repository is not None or self.outside_repositories):
-                own = _read_rules(os.path.join(location, ".gitignore"), len(self.above) + len(prefix))
+                own = self._rules(os.path.join(location, ".gitignore"), len(self.above) + len(prefix))
                 rules = (*rules, own) if own else rules
             if "npuify-report" in names:
-                own = _read_rules(os.path.join(location, IGNORED_BY_GIT), len(self.above) + len(prefix))
+                own = self._rules(os.path.join(location, IGNORED_BY_GIT), len(self.above) + len(prefix))
                 rules = (*rules, own) if own else rules
             folder = _Folder(location, prefix, rules, repository, is_ignored)
             for entry in entries:
@@ -271,23 +291,23 @@ class _Walk:
         if below_top.startswith(".."):
             return self._rules_of_repository_inside(absolute, top)
         self.above = "" if below_top == "." else below_top + "/"
-        return self._collect(absolute, top, offset=0), Repository(top, 0)
+        return self._collect(absolute, top, offset=0), self._repository(top, 0)
 
     def _rules_of_repository_inside(self, absolute: str, top: str) -> tuple[tuple[IgnoreRules, ...], Repository]:
         """As ``_outer_rules``, where the repository begins below the common root of several roots."""
         offset = len(_slashes(os.path.relpath(top, os.path.abspath(self.base)))) + 1
         self.above = ""
-        return self._collect(absolute, top, offset=offset), Repository(top, offset)
+        return self._collect(absolute, top, offset=offset), self._repository(top, offset)
 
     def _collect(self, absolute: str, top: str, offset: int) -> tuple[IgnoreRules, ...]:
         rules = []
-        info = _read_rules(os.path.join(top, ".git", "info", "exclude"), offset)
+        info = self._rules(os.path.join(top, ".git", "info", "exclude"), offset)
         if info:
             rules.append(info)
         below = "" if absolute == top else _slashes(os.path.relpath(absolute, top))
         folder, skip = top, offset
         for part in below.split("/") if below else ():
-            own = _read_rules(os.path.join(folder, ".gitignore"), skip)
+            own = self._rules(os.path.join(folder, ".gitignore"), skip)
             if own:
                 rules.append(own)
             folder = os.path.join(folder, part)

@@ -29,6 +29,11 @@ class Repository:
         self._files: frozenset[str] | None = None
         self._folders: frozenset[str] = frozenset()
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the index was asked for anything."""
+        return self._files is not None
+
     def tracks(self, path: str) -> bool:
         """Whether git tracks a file, or a file in a folder.
 
@@ -50,7 +55,7 @@ def tracked_files(top: str) -> frozenset[str]:
         top: the folder that holds ``.git``, a folder or, in a worktree or submodule, a file that names one.
     """
     try:
-        with open(os.path.join(_git_folder(top), "index"), "rb") as stream:  # noqa: PTH118, PTH123 - part of the walk
+        with open(index_of(top), "rb") as stream:  # noqa: PTH123 - part of the walk
             data = stream.read()
     except OSError:
         return frozenset()
@@ -58,6 +63,18 @@ def tracked_files(top: str) -> frozenset[str]:
     if data[:4] != b"DIRC" or version not in (2, 3, 4):
         return frozenset()
     return frozenset(_paths(data, version))
+
+
+def index_of(top: str) -> str:
+    """Where the index of a repository lies, if it has one; empty where that cannot be told.
+
+    Args:
+        top: as :func:`tracked_files` takes it.
+    """
+    try:
+        return os.path.join(_git_folder(top), "index")  # noqa: PTH118
+    except OSError:
+        return ""
 
 
 def _git_folder(top: str) -> str:
