@@ -67,13 +67,17 @@ def kinds(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
         whole = finding.code in WITHOUT_FORM and package(finding)
         key = ("", "", whole) if whole else (finding.code, finding.name, finding.subject)
         groups.setdefault(key, []).append(finding)
-    costly = sorted(groups.items(), key=lambda item: (-_minutes(item[1]), item[0]))
-    return tuple(_kind(group) for _, group in costly)
+    entries = [(key, _costliest(group), group) for key, group in groups.items()]
+    entries.sort(key=lambda one: (-cost(one[1], len(one[2])), one[0]))
+    return tuple(_kind(first, group) for _, first, group in entries)
 
 
-def _kind(group: Sequence[Finding]) -> Blocker:
-    # The one that is costliest to begin with says most of the package.
-    first = min(group, key=lambda one: (-cost(one, 1), one.code))
+def _costliest(group: Sequence[Finding]) -> Finding:
+    """The finding that is costliest to begin with: it says most of a package."""
+    return group[0] if len(group) == 1 else min(group, key=lambda one: (-cost(one, 1), one.code))
+
+
+def _kind(first: Finding, group: Sequence[Finding]) -> Blocker:
     subject = first.subject
     if len({one.subject for one in group}) > 1:
         # "apex", not the one part of it that comes first.
@@ -86,10 +90,6 @@ def subject_of(blocker: Blocker) -> str:
     """What the findings behind an entry of :func:`kinds` are about; empty where it is another kind of entry."""
     match = re.fullmatch(r"(.+) \(NPU\d+ [\w-]+\)", blocker.what)
     return match[1] if match else ""
-
-
-def _minutes(group: Sequence[Finding]) -> float:
-    return cost(max(group, key=lambda one: cost(one, 1)), len(group))
 
 
 def kinds_by_switch(findings: Iterable[Finding]) -> tuple[Blocker, ...]:

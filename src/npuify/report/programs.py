@@ -51,8 +51,8 @@ def judge_programs(scan: ScanResult, left: Sequence[Finding]) -> tuple[ProgramVe
     for one in left:
         if impact_of(one) is not Impact.GOES_ON and one.code != NATIVE_OPERATOR:
             by_file.setdefault(one.file, []).append(one)
-    kernels = _kernels(scan)
-    return tuple(_program(program, by_file, kernels, scan) for program in scan.programs)
+    kernels, waiting = _kernels(scan), _switches(scan)
+    return tuple(_program(program, by_file, kernels, waiting, scan) for program in scan.programs)
 
 
 def lies_aside(finding: Finding, scan: ScanResult) -> bool:
@@ -63,7 +63,11 @@ def lies_aside(finding: Finding, scan: ScanResult) -> bool:
 
 
 def _program(
-    program: Program, by_file: dict[str, list[Finding]], kernels: Sequence[Blocker], scan: ScanResult
+    program: Program,
+    by_file: dict[str, list[Finding]],
+    kernels: Sequence[Blocker],
+    waiting: Mapping[Place, str],
+    scan: ScanResult,
 ) -> ProgramVerdict:
     reached = [one for file in program.files for one in by_file.get(file, ())]
     on_path = [one for one in reached if not one.only_with]
@@ -71,7 +75,6 @@ def _program(
     without_form = [one for one in stops if one.code in WITHOUT_FORM]
     # What stands where nobody knows whether the program comes there decides, and is not said to stop it.
     surely = [one for one in stops if one not in without_form and (one.file, one.start.line) not in program.unsure]
-    waiting = _switches(scan)
     reaching = [one for one in kernels if any(place.line and place.file in program.files for place in one.places)]
     called = [one for one in reaching if _is_called(one, program.files, waiting)]
     blockers = (*called, *kinds(without_form))
