@@ -17,7 +17,7 @@ from npuify.words import Words, in_one_pass
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
     from npuify.rules.registry import Rule
@@ -108,7 +108,7 @@ class RuleSet:
         self._paired_triggers = [one for one in triggers if one.also_in_file]
         self._foreign_triggers = [one for one in triggers if one.rule.without_torch]
         self._triggers_without_torch = frozenset(filter(_matters_without_torch, self._triggers))
-        self._skip_if = _skippable_words(self._rules)
+        self._skip_if: dict[frozenset[str], dict[bytes, SkipIf]] = {}
         self._by_word: dict[bytes, list[int]] = {}
         for place, one in enumerate(self._rules):
             for word in one.words:
@@ -134,7 +134,7 @@ class RuleSet:
         if not is_triggered or b"torch" not in lower:
             return False
         words = self.for_file(lower).words
-        return not words.words.issubset(self._skip_if) or bool(words.places(lower))
+        return not words.words.issubset(self._skippable(frozenset())) or bool(words.places(lower))
 
     def without(self, text: Text, project: ProjectIndex) -> frozenset[str]:
         """The codes of rules whose words stand in a file, and which have nothing to say there all the same."""
@@ -182,7 +182,13 @@ class RuleSet:
             wanted |= words
             for node in rule.nodes:
                 by_node.setdefault(node, []).append(rule)
-        return FileRules(by_node, Words(there & wanted, of=self.words, skip_if=self._skip_if))
+        return FileRules(by_node, Words(there & wanted, of=self.words, skip_if=self._skippable(without)))
+
+    def _skippable(self, without: frozenset[str]) -> dict[bytes, SkipIf]:
+        """For each word that none of the rules cares for at every place, what tells so; see :meth:`without`."""
+        if without not in self._skip_if:
+            self._skip_if[without] = _skippable_words(one for one in self._rules if one.rule.code not in without)
+        return self._skip_if[without]
 
 
 def is_for_torch(rule: Rule) -> bool:
@@ -228,5 +234,17 @@ def _skippable_words(rules: Iterable[_RuleWords]) -> dict[bytes, SkipIf]:
     for one in rules:
         for word in one.words:
             tests.setdefault(word, set()).add(one.rule.skip_if)
-    # Where several rules share a word, telling what all of them think is not worth it.
-    return {word: test for word, (test, *more) in tests.items() if test is not None and not more}
+    return {
+        word: next(iter(known)) if len(known) == 1 else _all_of(known)
+        for word, all_tests in tests.items()
+        if len(known := frozenset(test for test in all_tests if test is not None)) == len(all_tests)
+    }
+
+
+def _all_of(tests: Collection[SkipIf]) -> SkipIf:
+    """Whether none of several rules has anything to say at a place."""
+
+    def skipped(text: bytes, start: int, end: int) -> bool:
+        return all(test(text, start, end) for test in tests)
+
+    return skipped
