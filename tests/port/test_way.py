@@ -18,6 +18,10 @@ from npuify.model import NpuifyError
 from npuify.port.model import PortReport
 from npuify.verify.steps.model import AcceptanceReport, Devices, Status, StepResult, Where
 
+from ..rules.packages.test_replacing import PROJECT, _write, known
+
+__all__ = ["known"]
+
 DEVICES = Devices("python", "2.13.0", "", 0, 0)
 SAFE = """import torch
 
@@ -42,6 +46,7 @@ class Machine:
         self.status = {"forward": Status.PASSED, "backward": Status.PASSED, "compare": Status.PASSED}
         self.asked: dict[str, Any] = {}
         self.said = ""
+        self.alike = False
 
     def accept(self, project: Path, **asked: Any) -> AcceptanceReport:
         self.asked = {"project": project, **asked}
@@ -57,7 +62,16 @@ class Machine:
             for name, status in self.status.items()
         )
         return AcceptanceReport(
-            1, str(project), asked["entry"] or "train.py", "CPU", "simulated NPU", DEVICES, (), steps, "fine"
+            1,
+            str(project),
+            asked["entry"] or "train.py",
+            "CPU",
+            "simulated NPU",
+            DEVICES,
+            (),
+            steps,
+            "fine",
+            original_fails_too=self.alike,
         )
 
 
@@ -238,6 +252,36 @@ def test_a_run_that_fails_is_a_persons(here: Path, machine: Machine, failing: st
     assert states(report)["handover"] == "done", "the checklist says that it failed"
     machine.status[failing] = Status.PASSED
     assert about(follow(report, 0)) == ""
+
+
+def test_what_ends_the_original_too_is_not_the_migrations(here: Path, machine: Machine) -> None:
+    project(here, train_py=SAFE)
+    machine.status["forward"], machine.alike = Status.FAILED, True
+    report = port("project", "-o", "out", code=1)
+    assert about(report) == "run-failed" and report.decision is not None
+    assert "neither the original nor" in report.decision.question
+    assert "--entry" in report.decision.choices[0].command
+
+
+def test_runs_that_cannot_be_compared_are_not_called_different(here: Path, machine: Machine) -> None:
+    project(here, train_py=SAFE)
+    machine.status["compare"] = Status.FAILED
+    machine.said = "refused (different-seeds): the program set the seed 1 in A and 2 in B"
+    report = port("project", "-o", "out", code=1)
+    assert about(report) == "not-comparable" and report.decision is not None
+    assert "not known" in report.decision.question and "--entry" in report.decision.choices[0].command
+
+
+def test_kernels_whose_code_is_known_are_offered_to_be_replaced(here: Path, machine: Machine, known: None) -> None:
+    _write(here / "project", PROJECT)
+    report = port("project", "-o", "out")
+    assert about(report) == "blocked" and report.decision is not None
+    assert "1 of 1 CUDA operators" in report.decision.choices[0].what
+    after = follow(report, 0)
+    assert about(after) == "review", "edits of NPU643 are"
+    after = follow(after, 0)
+    assert "npuify_kernels" in (here / "out" / "net" / "ops" / "pick.py").read_text()
+    assert after.asked.replace_kernels
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from npuify.model import NpuifyError
 from npuify.process.command import command
-from npuify.process.environment import SHIM, let_begin, spare_amx
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from npuify.process.environment import HOME, SHIM, let_begin, spare_amx
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,18 @@ def test_commands_within_each_other_share_one_folder_on_the_path() -> None:
     let_begin(environ, "NPUIFY_CAPTURE")
     assert environ["PYTHONPATH"].split(":") == [str(SHIM), "/mine"]
     assert environ["NPUIFY_SIMULATE_HOME"] == environ["NPUIFY_CAPTURE_HOME"]
+
+
+@pytest.mark.parametrize("init", [None, "raise SystemExit('another npuify')\n"])
+def test_another_npuify_on_the_programs_path_does_not_stand_before_the_one_that_asked(
+    tmp_path: Path, init: str | None
+) -> None:
+    other = tmp_path / "npuify" / "examples"
+    other.mkdir(parents=True)
+    if init is not None:
+        (tmp_path / "npuify" / "__init__.py").write_text(init)
+    environ = {**os.environ, "PYTHONPATH": str(tmp_path), "NPUIFY_SIMULATE": "1"}
+    let_begin(environ, "NPUIFY_SIMULATE")
+    program = "import npuify.simulator.finder as found; print(found.__file__)"
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True, check=False)
+    assert Path(done.stdout.strip()) == HOME / "npuify" / "simulator" / "finder.py", done.stderr

@@ -13,6 +13,7 @@ from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
 from npuify.cli.options import (
     DataOption,
     JobsOption,
+    KernelsOption,
     OutputOption,
     PlaceOption,
     ShortFormat,
@@ -77,6 +78,7 @@ def port(
     style: StyleOption = None,
     unsafe: UnsafeOption = None,
     place_on_npu: PlaceOption = None,
+    replace_kernels: KernelsOption = None,
     jobs: JobsOption = None,
     format: ShortFormatOption = ShortFormat.TEXT,
     output: OutputOption = None,
@@ -104,6 +106,7 @@ def port(
         style=style,
         unsafe=unsafe,
         place_on_npu=place_on_npu,
+        replace_kernels=replace_kernels,
         jobs=jobs,
     )
     wishes = Wishes(
@@ -112,6 +115,7 @@ def port(
         soc=soc,
         unsafe=unsafe if unsafe is not None or not options.unsafe else True,
         place_on_npu=place_on_npu if place_on_npu is not None or not options.place_on_npu else True,
+        replace_kernels=replace_kernels if replace_kernels is not None or not options.replace_kernels else True,
         entry=entry,
         reference_entry=reference_entry,
         prepare=prepare,

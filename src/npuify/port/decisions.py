@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from npuify.report.doctor import Report
     from npuify.report.verdict import Verdict
 
-AFTER_A_RUN: Final = ("run-failed", "package-missing", "data-missing", "differs")
+AFTER_A_RUN: Final = ("run-failed", "package-missing", "data-missing", "not-comparable", "differs")
 """Decisions after which there is something to hand over all the same."""
 _SHOWN: Final = 12
 _NO_PACKAGE: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_REFUSED: Final = re.compile(r"refused \([\w-]+\)")
+"""How the comparison says that it would prove nothing."""
 _NO_FILE: Final = re.compile(r"FileNotFoundError|No such file or directory")
 _NAMED_FILE: Final = re.compile(r"No such file or directory: '([^']+)'")
 _MAKES_DATA: Final = re.compile(r"(prepare|download|preprocess|make)[^/]*$", re.IGNORECASE)
@@ -36,6 +38,7 @@ _MAKERS: Final = 3
 _FLAGS: Final = {
     "unsafe": ("--unsafe", "--no-unsafe"),
     "place_on_npu": ("--place-on-npu", "--no-place-on-npu"),
+    "replace_kernels": ("--replace-kernels", "--no-replace-kernels"),
     "go_on": ("--go-on", ""),
 }
 
@@ -98,6 +101,7 @@ def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands
             phrase("Something has no form for Ascend. Move the rest nonetheless?"),
             _shortened(f"{one.what}: {one.why}{_first(one.places)}" for one in verdict.blockers),
             (
+                *_from_pytorch(scan, asked, commands),
                 Choice(phrase("Yes: it will be written or replaced afterwards"), commands.again(go_on=True)),
                 Choice(
                     phrase("See first what each of them takes"),
@@ -132,6 +136,21 @@ def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands
             ),
         )
     return None
+
+
+def _from_pytorch(scan: ScanResult, asked: Wishes, commands: Commands) -> Iterator[Choice]:
+    """Replacements that are known for the project's own kernels, where some are; the rest is asked about once more."""
+    if asked.replace_kernels is not None:
+        return
+    waiting = [one for one in scan.survey.operators if one.calls and not one.has_npu and one.difficulty != "host"]
+    known = sum(bool(one.replacement) for one in waiting)
+    if known:
+        what = phrase(
+            "Put PyTorch, proven to compute the same, in the place of {known} of {number} CUDA operators",
+            known=known,
+            number=len(waiting),
+        )
+        yield Choice(what, commands.again(replace_kernels=True))
 
 
 def by_hand(
@@ -203,7 +222,12 @@ def machine(report: Report, commands: Commands) -> Decision:
 
 
 def after_run(
-    stages: Sequence[Stage], source: Path, entry: str, points: Sequence[EntryPoint], commands: Commands
+    stages: Sequence[Stage],
+    source: Path,
+    entry: str,
+    points: Sequence[EntryPoint],
+    commands: Commands,
+    original_fails_too: bool,
 ) -> Decision | None:
     """What a run that failed, or computes something else, leaves to a person; None: neither."""
     failed = next((one for one in stages if one.state is State.FAILED), None)
@@ -212,6 +236,10 @@ def after_run(
     differently = Choice(phrase("Run it differently"), commands.resume("--entry", "PROGRAM ARGUMENTS"))
     change = Choice(phrase("Change the migrated copy, then go on"), commands.resume())
     anew = Choice(phrase("Migrate anew, with other options"), commands.over())
+    if failed.name == "compare" and _REFUSED.match(failed.message):
+        question = phrase("The two runs cannot be compared: whether they compute the same is not known.")
+        places = tuple(filter(None, (failed.message, failed.advice)))
+        return Decision("not-comparable", question, places, (differently, change, anew))
     if failed.name == "compare":
         question = phrase("The migrated program computes something else than the original.")
         return Decision("differs", question, (failed.message,), (change, differently, anew))
@@ -254,14 +282,19 @@ def after_run(
                 Choice(phrase("Put it into both folders, then go on"), commands.resume()),
             ),
         )
+    if original_fails_too:
+        question = phrase("Started in this way, neither the original nor the migrated program runs.")
+        here = Choice(phrase("Make both run here, then go on"), commands.resume())
+        return Decision("run-failed", question, (failed.message,), (differently, here))
     question = phrase("The migrated program did not run as it should.")
     return Decision("run-failed", question, (failed.message,), (change, differently, anew))
 
 
 def _by_itself(source: Path, entry: str, commands: Commands) -> Iterator[Choice]:
     """Its own input, where the program has an option for that."""
-    option = own_input(source, entry.split())
-    if option and option not in entry.split():
+    words = shlex.split(entry)
+    option = own_input(source, words)
+    if option and option not in words:
         yield Choice(
             phrase("Have the program make its input: {option}", option=option),
             commands.resume("--entry", f"{entry} {option}"),

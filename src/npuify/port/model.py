@@ -47,7 +47,7 @@ class Decision(msgspec.Struct, frozen=True):
 
     about: str
     """A stable name: ``nothing-to-do``, ``blocked``, ``no-device``, ``review``, ``by-hand``, ``machine``, ``entry``,
-    ``package-missing``, ``data-missing``, ``run-failed`` or ``differs``."""
+    ``package-missing``, ``data-missing``, ``run-failed``, ``not-comparable`` or ``differs``."""
     question: str
     places: tuple[str, ...]
     """Where, and what stands there."""
@@ -58,7 +58,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     """What was said on the command line, as far as it has to be said again to go on; None and empty: nothing.
 
     Attributes:
-        style, torch_npu, soc, unsafe, place_on_npu: as :class:`npuify.options.Options` has them.
+        style, torch_npu, soc, unsafe, place_on_npu, replace_kernels: as :class:`npuify.options.Options` has them.
         entry, reference_entry, prepare, data, reference, target, timeout, python: as
             :func:`npuify.verify.steps.run.accept` takes them.
         go_on: pass what blocks, and what is left to do by hand.
@@ -69,6 +69,7 @@ class Wishes(msgspec.Struct, frozen=True, kw_only=True):
     soc: str | None = None
     unsafe: bool | None = None
     place_on_npu: bool | None = None
+    replace_kernels: bool | None = None
     entry: str = ""
     reference_entry: str = ""
     prepare: str = ""

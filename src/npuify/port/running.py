@@ -104,7 +104,9 @@ def run(
     told(ran)
     told(compared)
     entry = wishes.entry or report.entry
-    return Outcome(decisions.after_run([ran, compared], source, entry, points, commands), entry)
+    return Outcome(
+        decisions.after_run([ran, compared], source, entry, points, commands, report.original_fails_too), entry
+    )
 
 
 def _not_run(name: str, error: NpuifyError, commands: Commands) -> Stage:

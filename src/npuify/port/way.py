@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 FOLDER: Final = "npuify-report"
 REPORT: Final = "port.json"
-_OF_THE_MIGRATION: Final = ("style", "torch_npu", "soc", "unsafe", "place_on_npu")
+_OF_THE_MIGRATION: Final = ("style", "torch_npu", "soc", "unsafe", "place_on_npu", "replace_kernels")
 
 
 class _Way(NamedTuple):

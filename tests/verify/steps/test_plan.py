@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npuify.model import EntryPoint, Mention, NpuifyError
-from npuify.verify.steps.plan import checkpoints, filled, longer, make_plan, own_input, resume_option, with_data
+from npuify.verify.steps.plan import (
+    checkpoints,
+    filled,
+    in_a_line,
+    longer,
+    make_plan,
+    own_input,
+    resume_option,
+    with_data,
+)
 from npuify.verify.steps.prepare import put_data
 from npuify.verify.steps.runner import Ran, run
 from tests.hanging import Hanging
@@ -164,6 +173,32 @@ def test_an_option_by_which_a_program_makes_its_input(tmp_path: Path, line: str,
     (tmp_path / "train.py").write_text(f"import argparse\n{line}\n")
     assert own_input(tmp_path, ["train.py", "--epochs", "1"]) == option
     assert own_input(tmp_path, ["other.py"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "entry", "given"),
+    [
+        ("p.add_argument('--device', default='cuda', type=str)", "train.py --n 1", ["--device", "{device}"]),
+        ('p.add_argument("-d", "--device", type=str, default="cuda:0")', "train.py", ["--device", "{device}"]),
+        ("p.add_argument('--device', default='cuda')", "train.py --device cuda", []),
+        ("p.add_argument('--device', default='cuda')", "train.py --device={device}", []),
+        ("p.add_argument('--device', default='cpu')", "train.py", []),
+        ("p.add_argument('--devices', default='cuda')", "train.py", []),
+    ],
+)
+def test_an_original_that_takes_cuda_by_default_is_told_its_device(
+    tmp_path: Path, line: str, entry: str, given: list[str]
+) -> None:
+    (tmp_path / "train.py").write_text(f"import argparse\n{line}\n")
+    plan = make_plan(tmp_path, [], entry=entry)
+    assert plan.entry == tuple(entry.split()) and plan.reference_entry == (*entry.split(), *given)
+    assert bool(given) == any("--device" in one for one in plan.guessed)
+    assert make_plan(tmp_path, [], entry=entry, reference_entry="train.py").reference_entry == ("train.py",)
+
+
+def test_commands_are_shown_as_they_can_be_typed() -> None:
+    words = ["train.py", "MODEL.WEIGHTS", "", "SIZE", "(64,)", "--device={device}", "a b"]
+    assert in_a_line(words) == "train.py MODEL.WEIGHTS '' SIZE '(64,)' --device={device} 'a b'"
 
 
 def test_data_is_put_into_both_copies(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -16,7 +16,7 @@ from npuify.verify.steps.bench import Bench, copy, own_modules
 from npuify.verify.steps.model import AcceptanceReport, Devices, Status, StepResult, Where
 from npuify.verify.steps.page import render_html
 from npuify.verify.steps.plan import Plan
-from npuify.verify.steps.run import _verdict, accept, worst
+from npuify.verify.steps.run import _run, _verdict, accept, worst
 from npuify.verify.steps.runner import Ran
 from npuify.verify.steps.text import render_json, render_text
 
@@ -63,10 +63,11 @@ class Fake(Bench):
     runs: dict[str, list[list[dict[str, Any]]]]
     code = 0
     said = ""
+    errors: ClassVar[dict[str, str]] = {}
 
     def _ran(self, name: str) -> Ran:
         log = self.work / f"{name}.log"
-        log.write_text(self.said)
+        log.write_text(self.errors.get(name, self.said))
         return Ran((), f"npuify {name}", self.code, 1.0, False, str(log))
 
     def capture(
@@ -147,6 +148,30 @@ def test_a_reference_that_does_not_run_is_no_pass(tmp_path: Path) -> None:
     result = long_runs.loss(made, has_loss=True)
     assert result.status is Status.NOT_RUN
     assert "--reference" in result.advice
+
+
+@pytest.mark.parametrize(
+    ("reference", "said", "alike", "told"),
+    [
+        ([], ("ValueError: no data in %s", "ValueError: no data in %s"), True, "in the same way on CPU"),
+        ([], ("ValueError: no data", "KeyError: 'x'"), False, "On CPU the original ended with KeyError"),
+        ([step(device="cpu")], ("ValueError: no data", ""), False, "The original runs on CPU"),
+        ([], ("AssertionError: x", "AssertionError: Torch not compiled with CUDA enabled"), False, "{device}"),
+    ],
+)
+def test_a_program_that_does_not_run_is_held_against_the_original(
+    tmp_path: Path, reference: list[Any], said: tuple[str, str], alike: bool, told: str
+) -> None:
+    made = bench(tmp_path, {"target": [], "reference": reference}, code=1)
+    made.short = True
+    made.errors = {
+        "target": said[0].replace("%s", str(tmp_path / "target")),
+        "reference": said[1].replace("%s", str(tmp_path / "reference")),
+    }
+    _run(made, lambda _: None)
+    compared = next(one for one in made.done if one.name == "compare")
+    assert compared.status is Status.NOT_RUN and made.original_fails_too is alike
+    assert told in compared.message + compared.advice
 
 
 def test_iterations_tell_what_was_seen(tmp_path: Path) -> None:

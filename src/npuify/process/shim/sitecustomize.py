@@ -25,7 +25,10 @@ def _begin() -> None:
     home = os.environ[f"{asked[0][0]}_HOME"]
 
     class Own:
-        """Finds npuify, where the program's Python does not have it: only it, nothing that lies beside it."""
+        """Finds the npuify that asked, and nothing that lies beside it: the program's Python may have another, or none.
+
+        First, since a folder of that name anywhere on the path, also without an ``__init__.py``, would be taken else.
+        """
 
         @staticmethod
         def find_spec(name: str, path: object = None, target: object = None) -> object:
@@ -36,7 +39,7 @@ def _begin() -> None:
                 name, folder / "__init__.py", submodule_search_locations=[str(folder)]
             )
 
-    sys.meta_path.append(Own)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, Own)  # type: ignore[arg-type]
     for _, module, function in asked:
         getattr(importlib.import_module(module), function)()
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.language import phrase
 
 from .model import StepResult, Where
-from .plan import filled
+from .plan import filled, in_a_line
 from .runner import Ran, npuify, run
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class Bench:
     short: bool = False
     """Whether only forward, backward and their comparison are wanted."""
     done: list[StepResult] = field(default_factory=list)
+    original_fails_too: bool = False
+    """Whether the original was seen to end as the migrated program does."""
     _first: dict[Path, frozenset[Path]] = field(default_factory=dict)
     """The files of each copy before anything ran in it."""
 
@@ -70,6 +72,10 @@ class Bench:
         for folder, first in self._first.items():
             for path in set(files(folder)) - first:
                 path.unlink(missing_ok=True)
+
+    def without_folders(self, text: str) -> str:
+        """``text`` as it is in both copies."""
+        return text.replace(str(self.target), "").replace(str(self.reference), "")
 
     @property
     def where(self) -> Where:
@@ -89,7 +95,7 @@ class Bench:
         if kind == "simulated":
             options += ["--devices", str(self._count(words))]
         shown = phrase(
-            "npuify verify capture -o captures/{name} {value}", name=name, value=" ".join([*options, *command])
+            "npuify verify capture -o captures/{name} {value}", name=name, value=in_a_line([*options, *command])
         )
         place = self.target if target else self.reference
         ran = run(
@@ -112,7 +118,7 @@ class Bench:
                 [*npuify(), "simulate", *options, "--python", self.devices.python, *command],
                 self.target,
                 log,
-                shown=phrase("npuify simulate {value}", value=" ".join([*options, *command])),
+                shown=phrase("npuify simulate {value}", value=in_a_line([*options, *command])),
                 timeout=self.timeout,
                 environment=own_modules(self.target),
             )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from npuify.language import commas, phrase
+from npuify.language import commas, mark, phrase
 from npuify.model import NpuifyError
 from npuify.verify.loss.captures import records
 
@@ -23,6 +24,17 @@ if TYPE_CHECKING:
 _OTHER_DATA: Final = (
     "If the program itself uses different data on a CPU, that cannot be compared: bring a capture of the original "
     "from a CUDA machine (--reference), or run the original with the same data (--reference-entry)."
+)
+_NAME_THE_DEVICE: Final = mark(
+    'Name the device in the command, as in --entry "… --device {device}": it becomes npu for the migrated program, and '
+    "cpu for the original."
+)
+_BRING_A_CAPTURE: Final = mark(
+    "Where the original runs (on a CUDA machine): npuify verify capture -o reference PROGRAM; then copy the folder "
+    "here and pass it with --reference."
+)
+_NEEDS_CUDA: Final = re.compile(
+    r"not compiled with CUDA|CUDA is not available|is_available\(\) is False|No CUDA GPUs|NVIDIA driver|initialize CUDA"
 )
 
 
@@ -204,8 +216,7 @@ def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> Ste
             Status.NOT_RUN,
             Where.NOWHERE,
             why,
-            advice="Where the original runs (on a CUDA machine): npuify verify capture -o reference PROGRAM; then "
-            "copy the folder here and pass it with --reference.",
+            advice=_NAME_THE_DEVICE if _NEEDS_CUDA.search(why) else _BRING_A_CAPTURE,
         )
     if importlib.util.find_spec("numpy") is None:
         return StepResult(

@@ -82,3 +82,5 @@ class AcceptanceReport(msgspec.Struct, frozen=True):
     """Where captures and logs were left; empty: nowhere."""
     asked: tuple[str, ...] = ()
     """The options that it was asked for with, in the words of the command line, so that it can be repeated."""
+    original_fails_too: bool = False
+    """Whether the original ended in the same way, before any result: the migration is not the cause."""

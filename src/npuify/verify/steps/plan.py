@@ -23,8 +23,12 @@ _OWN_INPUT: Final = re.compile(
     r"""add_argument\(\s*(?:["']-\w["']\s*,\s*)?["'](--(?:use[-_])?(?:dummy|fake|synthetic|mock|random)(?:[-_](?:data|input|inputs|dataset))?)["']"""
     r"""(?=[^()]*store_true)"""
 )
+_CUDA_BY_DEFAULT: Final = re.compile(
+    r"""add_argument\(\s*(?:["']-\w["']\s*,\s*)?["'](--(?:[\w-]+[-_])?device)["'][^()]*?default\s*=\s*["']cuda"""
+)
 _LENGTH: Final = re.compile(r"(^|[-_.])(epochs?|steps|iters|iterations|updates)$", re.IGNORECASE)
 _CHECKPOINT: Final = re.compile(r"\.(pt|pth|ckpt|bin|safetensors|tar)$")
+_PLAIN: Final = re.compile(r"(?:[\w@%+=:,./-]|\{\w+\})+")
 _LAUNCHERS: Final = ("torchrun", "torch_npu_run", "accelerate", "deepspeed")
 _LARGEST: Final = 1 << 20
 WORDS: Final = {
@@ -81,11 +85,20 @@ def make_plan(
         put_together = True
         several = ("torchrun", "--standalone", f"--nproc_per_node={count}", *words)
         guessed.append(
-            phrase("several cards: {several}, as the project uses torch.distributed", several=shlex.join(several))
+            phrase("several cards: {several}, as the project uses torch.distributed", several=in_a_line(several))
         )
     elif not several:
         why = "the project does not use torch.distributed: it runs on one card only"
-    plan = Plan(words, _split(reference_entry) or words, _split(resume), several, why, tuple(guessed), put_together)
+    original = _split(reference_entry)
+    if not original and (options := _computes_on_cuda(project, words)):
+        original = (*words, *(word for option in options for word in (option, "{device}")))
+        guessed.append(
+            phrase(
+                "the original is given {options}, as it computes on CUDA where that is not said",
+                options=" ".join(original[len(words) :]),
+            )
+        )
+    plan = Plan(words, original or words, _split(resume), several, why, tuple(guessed), put_together)
     for command in filter(None, (entry, reference_entry, resume, cards)):
         _check_program(project, migrated, points, _split(command))
     return plan
@@ -166,13 +179,27 @@ def resume_option(project: Path, entry: Sequence[str]) -> str:
 
 def own_input(project: Path, entry: Sequence[str]) -> str:
     """The option by which the program makes its own input, such as ``--synthetic-data``; empty where none is seen."""
+    match = _OWN_INPUT.search(_program_text(project, entry))
+    return match[1] if match is not None else ""
+
+
+def _computes_on_cuda(project: Path, entry: Sequence[str]) -> list[str]:
+    """The program's options for a device that name CUDA by default, and that the command does not give."""
+    found = [match[1] for match in _CUDA_BY_DEFAULT.finditer(_program_text(project, entry))]
+    said = {word.partition("=")[0] for word in entry}
+    return [option for option in dict.fromkeys(found) if option not in said]
+
+
+def _program_text(project: Path, entry: Sequence[str]) -> str:
+    """The text of the Python file that a command names; empty where it names none of the project."""
     program = next((word for word in entry if word.endswith(".py")), "")
     path = project / program if project.is_dir() else project
-    if not program or not path.is_file():
-        return ""
-    own = next(iter(_sources(path)), "")
-    match = _OWN_INPUT.search(own)
-    return match[1] if match is not None else ""
+    return next(iter(_sources(path)), "") if program and path.is_file() else ""
+
+
+def in_a_line(words: Iterable[str]) -> str:
+    """A command as a person types it, quoted where a shell needs that; ``{device}`` and ``{backend}`` stay."""
+    return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
 
 
 def with_data(commands: Iterable[str], place: str) -> list[str]:

@@ -7,14 +7,14 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import commas, phrase
+from npuify.language import commas, phrase, sentences
 from npuify.model import NpuifyError
 
 from . import captured, long_runs, tensorflow
 from .bench import Bench
 from .machine import devices_of
 from .model import VERSION, AcceptanceReport, Status, StepResult
-from .plan import make_plan, with_data
+from .plan import in_a_line, make_plan, with_data
 from .prepare import copies, made_first, put_data
 from .tensorflow import TensorFlowBench
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from .captured import CaptureSummary
     from .model import Devices
+    from .runner import Ran
 
 CARDS: Final = 2
 ITERATIONS: Final = 20
@@ -169,7 +170,7 @@ def _report(
     return AcceptanceReport(
         version=VERSION,
         project=str(project),
-        entry=" ".join(bench.plan.entry),
+        entry=in_a_line(bench.plan.entry),
         reference=f"capture {capture}" if capture is not None else bench.reference_device.upper(),
         target="simulated NPU" if bench.simulated else "NPU",
         devices=bench.devices,
@@ -178,6 +179,7 @@ def _report(
         verdict=_verdict(bench.done, bench.simulated),
         folder=str(kept) if kept is not None else "",
         asked=tuple(word for name, value in asked.items() if value for word in (name, value)),
+        original_fails_too=isinstance(bench, Bench) and bench.original_fails_too,
     )
 
 
@@ -221,7 +223,7 @@ def _run(bench: Bench, progress: Callable[[str], None]) -> None:
     progress("compare")
     reference, why = bench.given, ""
     if seen is None or not seen.calls:
-        reference, why = None, "The migrated program produced nothing to compare."
+        reference, why = None, _alone(bench, ran)
     elif reference is None:
         other, reference = bench.capture("reference", target=False, words=bench.plan.reference_entry, steps=2)
         if _looked(reference) is None:
@@ -248,6 +250,26 @@ def _run(bench: Bench, progress: Callable[[str], None]) -> None:
     progress("cards")
     bench.tidy()
     bench.done += [result, told, resumed, long_runs.cards(bench)]
+
+
+def _alone(bench: Bench, ran: Ran) -> str:
+    """Why nothing can be compared where the migrated program came to no result; the original is tried, too."""
+    nothing = phrase("The migrated program produced nothing to compare.")
+    if bench.given is not None or ran.fine or ran.timed_out:
+        return nothing
+    other, folder = bench.capture("reference", target=False, words=bench.plan.reference_entry, steps=2)
+    on = bench.reference_device.upper()
+    seen = _looked(folder)
+    if seen is not None and seen.calls:
+        return sentences(nothing, phrase("The original runs on {on}.", on=on))
+    if bench.without_folders(other.why()) == bench.without_folders(ran.why()):
+        bench.original_fails_too = True
+        return phrase(
+            "The original ends in the same way on {on}: the cause is the program, how it was started, or this machine, "
+            "and not the migration.",
+            on=on,
+        )
+    return sentences(nothing, phrase("On {reference_device} the original {why}", reference_device=on, why=other.why()))
 
 
 def _looked(folder: Path) -> CaptureSummary | None:
