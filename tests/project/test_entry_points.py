@@ -264,6 +264,9 @@ def test_a_framework_may_stand_in_what_a_script_imports(text: str, is_program: b
         ("test_net.py", "import unittest\n", False),
         ("test_net.py", "import net\ndef test_it(): ...\n", False),
         ("tests/test_net.py", "import net\n", False),
+        ("kernels/unit_test.py", "import unittest\n", False),
+        ("net_test.py", "import pytest\n", False),
+        ("run_test.py", "import net\n", True),
     ],
 )
 def test_a_name_is_no_proof_of_a_test(name: str, text: str, is_program: bool, tmp_path: Path) -> None:

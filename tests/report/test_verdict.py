@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from npuify.model import EntryPoint, FileError, Framework, Mention, NativeOperator, Position, Safety, Severity, Survey
+from npuify.model import (
+    EntryPoint,
+    FileError,
+    Framework,
+    Mention,
+    NativeOperator,
+    Position,
+    Program,
+    Safety,
+    Severity,
+    Survey,
+)
 from npuify.report import render_migration, render_scan
 from npuify.report.areas import area
 from npuify.report.effort import estimate, minutes
@@ -124,6 +135,32 @@ def test_operators_that_nothing_calls_are_to_be_looked_at(clean_result: ScanResu
     two = (called, msgspec.structs.replace(called, name="other"))
     parts = estimate(replace(clean_result, survey=Survey(kernels=("a.cu",), operators=two)), (), ()).parts
     assert "2 operators that Python calls, 2 to 12 hours each" in {part.basis for part in parts}
+
+
+@pytest.mark.parametrize(
+    ("files", "maybe", "aside", "level"),
+    [
+        (("main.py",), (), (("ext.py", "the optional import at main.py:3"),), Level.RUNS),
+        (("main.py",), ("ext.py",), (), Level.REVIEW),
+        (("main.py", "ext.py"), (), (), Level.BLOCKED),
+    ],
+    ids=["optional", "perhaps", "called"],
+)
+def test_operators_decide_where_a_program_may_come_to_a_call(
+    clean_result: ScanResult,
+    files: tuple[str, ...],
+    maybe: tuple[str, ...],
+    aside: tuple[tuple[str, str], ...],
+    level: Level,
+) -> None:
+    operator = NativeOperator("a.cpp", 3, "op", "ext", "elementwise", ("kernel",), calls=("ext.py:4",))
+    program = Program("main.py", files, maybe=maybe, aside=aside)
+    survey = Survey(kernels=("a.cu",), operators=(operator,))
+    scan = replace(clean_result, survey=survey, programs=(program,))
+    assert judge(scan).level is level
+    unseen = msgspec.structs.replace(operator, name="other", calls=())
+    both = replace(scan, survey=replace(survey, operators=(operator, unseen)))
+    assert judge(both).level is (Level.REVIEW if level is Level.RUNS else level)
 
 
 def test_a_project_that_asks_for_an_npu_is_to_be_run_first(clean_result: ScanResult, finding: Finding) -> None:

@@ -75,7 +75,7 @@ def entry_points(
         if (mention.kind, mention.file, mention.text) not in {(one.kind, one.file, one.text) for one in mentions}:
             mentions.append(mention)
     for relative, seen in traces.items():
-        if seen.guard and (not _is_test(relative) or _is_called_test(relative, python)):
+        if seen.guard and not _is_for_test_runner(relative, python):
             found.setdefault(relative, []).append(Mention("main guard", relative, seen.guard))
     for mention in _working(python, [one for one in traces if one not in found], traces, graph):
         found[mention.file] = [mention]
@@ -322,12 +322,14 @@ _FOR_TEST_RUNNER: Final = re.compile(
 )
 
 
-def _is_called_test(relative: str, python: Mapping[str, ProjectFile]) -> bool:
-    """Whether a file is only called like a test (``test_net.py``): nothing in it is for a test runner."""
+def _is_for_test_runner(relative: str, python: Mapping[str, ProjectFile]) -> bool:
+    """Whether a file is one of tests. Its name alone does not tell: programs are called ``test_net.py``, too."""
     folders, name = posixpath.split(relative.lower())
-    if _is_test(f"{folders}/x.py") or name == "conftest.py" or relative not in python:
+    if _is_test(f"{folders}/x.py") or name == "conftest.py":
+        return True
+    if not name.startswith("test_") and not name.endswith(("_test.py", "_tests.py", "unittest.py", "unittests.py")):
         return False
-    return _FOR_TEST_RUNNER.search(_text(python[relative])) is None
+    return relative not in python or _FOR_TEST_RUNNER.search(_text(python[relative])) is not None
 
 
 def _text(file: ProjectFile) -> str:

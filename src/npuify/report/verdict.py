@@ -110,7 +110,7 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     stopping = what_stops(manual, scan)
     other = foreign(scan)
     framework = _foreign(other) if other is None or not other.has_rules else ()
-    kernels = _kernels(scan.survey)
+    all_kernels = kernels = _kernels(scan.survey)
     if scan.programs:
         kernels = tuple(one for one in kernels if any(one in program.blockers for program in programs))
     rest = (*kernels, *_packages(stopping))
@@ -119,8 +119,8 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     if other is not None and other.has_form:
         deciding = (*framework, *deciding)
     level = Level.BLOCKED if blockers else Level.WORK if stopping or framework else Level.RUNS
-    undecided = [one for one in (*manual, *review) if not one.only_with and impact_of(one) is not Impact.GOES_ON]
-    if level is Level.RUNS and (undecided or scan.errors or scan.survey.kernels or other):
+    undecided = [one for one in (*told, *review) if not one.only_with and impact_of(one) is not Impact.GOES_ON]
+    if level is Level.RUNS and (undecided or scan.errors or _kernels_decide(scan, programs, all_kernels) or other):
         level = Level.REVIEW
     conditional = kinds_by_switch([*told, *review])
     title = phrase(TITLES[level])
@@ -239,6 +239,20 @@ def _kernels(survey: Survey) -> tuple[Blocker, ...]:
         )
         for group in kernel_groups(survey)
     )
+
+
+def _kernels_decide(scan: ScanResult, programs: Sequence[ProgramVerdict], kernels: Sequence[Blocker]) -> bool:
+    """Whether the project's own CUDA code may stop a program, where it is known to stop none.
+
+    It may not where Python calls every operator, and each call is out of every program's way: in what a program goes on
+    without, behind an option, in tests.
+    """
+    if not scan.survey.kernels:
+        return False
+    without = [one for one in scan.survey.operators if one.difficulty != "host" and not one.has_npu]
+    if not programs or not without or not all(one.calls for one in without):
+        return True
+    return any(one in program.deciding for program in programs for one in kernels)
 
 
 def _packages(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
