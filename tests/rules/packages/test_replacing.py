@@ -278,6 +278,49 @@ def test_a_kernel_launched_through_a_pointer_has_to_be_there() -> None:
     assert _digest_of_functor(FUNCTOR[:start] + FUNCTOR[end:]) == ""
 
 
+FUNCTOR_OF_A_TYPE = {
+    "net/ops/do.h": """\
+#include <torch/extension.h>
+namespace functor {
+template <typename Device, typename T>
+struct Do {
+  void operator()(T* p, int n);
+};
+}
+template <typename T>
+at::Tensor go(at::Tensor a) {
+  functor::Do<GPU, T> functor;
+  functor(a.data_ptr<T>(), a.numel());
+  return a;
+}
+""",
+    "net/ops/do.cpp": '#include "do.h"\nPYBIND11_MODULE(TORCH_EXTENSION_NAME, m) { m.def("go", &go<float>, "go"); }\n',
+    "net/ops/do.cu": """\
+#include "do.h"
+template <typename T> __global__ void do_kernel(T* p, int n) { if (threadIdx.x < n) p[threadIdx.x] += 1; }
+namespace functor {
+template <typename T>
+struct Do<GPU, T> {
+  void operator()(T* p, int n) { do_kernel<T><<<1, 1024>>>(p, n); }
+};
+}
+""",
+    "setup.py": SETUP.replace("pick_kernel.cu", "do.cu").replace("pick.cpp", "do.cpp").replace("pick_ext", "do_ext"),
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [("+= 1", "+= 2"), ("(p, n); }\n};", "(p, n - 1); }\n};"), ("threadIdx.x < n", "threadIdx.x <= n")],
+)
+def test_cases_of_a_template_in_another_file_count(change: tuple[str, str]) -> None:
+    """spconv's kernels are reached through a template whose case for the GPU no header shows: they were not looked at."""
+    changed = {**FUNCTOR_OF_A_TYPE, "net/ops/do.cu": _with(FUNCTOR_OF_A_TYPE["net/ops/do.cu"], change)}
+    (one,), (other,) = _digests(FUNCTOR_OF_A_TYPE).values(), _digests(changed).values()
+    assert "" not in (one, other)
+    assert one != other
+
+
 def test_what_a_header_binds_belongs_to_the_source_that_includes_it(tmp_path: Path) -> None:
     """Of an extension whose header has the binding the name was not known, and so its calls were not."""
     header = BINDING.replace('"pick points"', '"from a header"').replace("\nPYBIND", "\n#pragma once\nPYBIND")

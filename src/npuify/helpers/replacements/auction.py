@@ -117,11 +117,6 @@ def minimum_density_sampling(points, nsamples, mean_mst_length, output):
     return output
 
 
-def gather_points(points, idx):
-    """(batch, channels, samples)."""
-    return points.gather(2, idx.long()[:, None].expand(-1, points.shape[1], -1))
-
-
 def gather_points_grad(grad_out, idx, n):
     made = grad_out.new_zeros(len(grad_out), grad_out.shape[1], n)
     return made.scatter_add_(2, idx.long()[:, None].expand(-1, grad_out.shape[1], -1), grad_out)

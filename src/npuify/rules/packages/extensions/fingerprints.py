@@ -22,6 +22,8 @@ class Fingerprints:
         files_of: gives the files that hold the functions of a name which code in one file means; it is told whether
             that file, or one that it sees, says that the function is defined elsewhere.
         constants_near: gives the files in whose macros, constants and types a name of one file is looked up.
+        built_with: gives the files of the extensions for which one file is compiled; a template of a header may have
+            its cases for one type in any of them.
     """
 
     def __init__(
@@ -29,10 +31,12 @@ class Fingerprints:
         read: Callable[[str], bytes],
         files_of: Callable[[str, str, bool], Iterable[str]],
         constants_near: Callable[[str], Iterable[str]],
+        built_with: Callable[[str], Iterable[str]],
     ) -> None:
         self._read = read
         self._files_of = files_of
         self._constants_near = constants_near
+        self._built_with = built_with
         self._forms: dict[str, Definitions] = {}
         self._found: dict[tuple[str, str], str | None] = {}
         self._constants: dict[tuple[str, str], str] = {}
@@ -89,9 +93,12 @@ class Fingerprints:
             function = self._function(place, name)
             if function is None or (not function and name in form.launched):
                 return None
+            kind = self._type(place, name)
+            if kind is None:
+                return None
             # Names of torch and CUDA stay as they stand in the form.
             known = function or self._constant(place, name)
-            parts += [known] if known else []
+            parts += [one for one in (known, kind) if one]
         return filled(form.digest, parts)
 
     def _constant(self, place: str, name: str) -> str:
@@ -115,13 +122,15 @@ class Fingerprints:
         key = (place, f"struct {name}")
         if key not in self._found:
             self._found[key] = ""  # where it names itself
-            for file in (place, *self._constants_near(place)):
-                texts = self._of_file(file).types.get(name)
-                if texts:
-                    made = [self._filled(file, form_of(text, keep_names=True)) for text in texts]
-                    known = sorted(one for one in made if one is not None)
-                    self._found[key] = filled("type", known) if len(known) == len(made) else None
-                    break
+            near = dict.fromkeys((place, *self._constants_near(place), *self._built_with(place)))
+            found = [(file, text) for file in near for text in self._of_file(file).types.get(name, ())]
+            # A template and its cases for one type may lie in several files.
+            first = [one for one in found if one[0] == found[0][0]]
+            texts = found if any(text.startswith("<") for _, text in found) else first
+            made = [self._filled(file, form_of(text, keep_names=True)) for file, text in texts]
+            known = sorted({one for one in made if one is not None})
+            if made:
+                self._found[key] = filled("type", known) if None not in made else None
         return self._found[key]
 
     def _declares(self, place: str, name: str) -> bool:

@@ -74,6 +74,7 @@ class Operators:
                 self._registered.setdefault(interface, []).append((key, implementation))
         self._prints: Fingerprints | None = None
         self._files_near: dict[str, list[str]] = {}
+        self._extensions_of: dict[str, set[Build]] = {}
         self._groups_of = {relative: self._groups(relative) for relative in files}
         for relative, file in files.items():
             if file.bindings and relative.endswith((".h", ".hpp", ".cuh")):
@@ -265,7 +266,18 @@ class Operators:
             self._read,
             self._meant,
             self._near,
+            self._built_with,
         )
+
+    def _built_with(self, place: str) -> Iterable[str]:
+        """The files of the extensions whose sources include a header, or of which a file is a source."""
+        if not self._extensions_of:
+            for file, group in self._group_of.items():
+                if group is not None and not file.endswith((".h", ".hpp", ".cuh")):
+                    for seen in (file, *self._near(file)):
+                        self._extensions_of.setdefault(seen, set()).add(group)
+        groups = self._extensions_of.get(place, ())
+        return [file for file, group in self._group_of.items() if group in groups] if groups else []
 
     def _meant(self, place: str, name: str, declared: bool) -> Iterable[str]:
         """The files with the functions of a name that code of one file can see: others may be called the same."""
