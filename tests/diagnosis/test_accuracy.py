@@ -42,6 +42,7 @@ STILL_WRONG = {
     "round_17": ["ptoas-836"],
     "round_22": ["safecount-16"],
     "round_23": ["ascend-pytorch-100"],
+    "round_24": ["factory-8953"],
     "round_9": ["msprobe-faq-ei0006", "vllm-ascend-5695"],
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npuify.diagnosis.known.origins import origin_match
-from npuify.diagnosis.model import Frame
+from npuify.diagnosis.model import Confidence, Frame
 from npuify.knowledge.failures import causes
 from npuify.knowledge.origins import origin_facts
 
@@ -17,6 +17,7 @@ SHOWN = {
     "raised-by-graph-compiler": f"{PACKAGES}/torch/_inductor/scheduler.py",
     "raised-by-triton": f"{PACKAGES}/triton/backends/ascend/driver.py",
     "raised-by-build": f"{PACKAGES}/torch/utils/cpp_extension.py",
+    "raised-by-starting-command": "/usr/lib/python3.11/subprocess.py",
     "raised-by-reading-weights": f"{PACKAGES}/torch/serialization.py",
     "raised-by-reading-media": f"{PACKAGES}/PIL/Image.py",
     "raised-by-rendezvous": f"{PACKAGES}/torch/distributed/rendezvous.py",
@@ -118,3 +119,27 @@ def test_the_kind_of_a_check_of_torch_npu_tells_what_its_words_do_not(code: str,
 def test_a_name_that_a_module_lacks(message: str, own: bool) -> None:
     """In another project it is another release; in the program's own it is the program's mistake."""
     assert diagnosed(HEAD + message + "\n").cause == ("script-error" if own else "version-mismatch")
+
+
+@pytest.mark.parametrize(
+    ("line", "about", "cause"),
+    [
+        ("ERROR: nvidia-persistenced could not be reached", "nvidia", "cuda-machine"),
+        ("[ERROR] HCCL(7,python): [x.cc:1] something of a later release failed", "HCCL", "link-setup"),
+        ("[ERROR] TEFUSION(7,python): [x.cc:1] something of a later release failed", "compiler", "operator-compile"),
+        ("[ERROR] GE(7,python): [x.cc:1] something of a later release failed", "graph", "operator-compile"),
+        ("[ERROR] TDT(7,python): [x.cc:1] something of a later release failed", "service", "device-start"),
+        ("[ERROR] DRV(7,python): [x.cc:1] something of a later release failed", "driver", "driver-internal"),
+        ("ERROR the volcano admission of vcjob failed", "scheduler", "not-scheduled"),
+    ],
+)
+def test_unknown_lines_get_a_guess_that_is_called_one(line: str, about: str, cause: str) -> None:
+    found = diagnosed(line + "\n")
+    assert (found.cause, found.confidence) == (cause, Confidence.UNKNOWN)
+    assert found.why.startswith("A guess by words alone") and about.lower() in found.why.lower()
+    assert found.excerpt and found.fix and found.first is None
+
+
+def test_lines_about_nothing_in_particular_stay_unknown() -> None:
+    found = diagnosed("ERROR: flurble failed\n")
+    assert (found.cause, found.confidence, found.why) == ("", Confidence.UNKNOWN, "")

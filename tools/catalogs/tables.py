@@ -15,8 +15,8 @@ FIELDS = {
     "threshold", "equivalent", "what", "how", "changes", "stays", "refused", "set", "summary",
 }  # fmt: skip
 """Keys of rows that hold a text, or a list of them."""
-ALSO_IN = {("environment.toml", "values")}
-"""Keys that hold a text in this table only."""
+ALSO_IN = {("environment.toml", "values"), ("components.toml", "about")}
+"""Keys that hold a text in these tables only."""
 NOT_IN = {
     ("forms.toml", "gpu"),
     ("kernels.toml", "equivalent"),

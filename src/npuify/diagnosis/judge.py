@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.knowledge.components import component_of
 from npuify.knowledge.failures import causes
 from npuify.language import phrase
 from npuify.model import Evidence
@@ -18,6 +19,8 @@ from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
 from .stories import named, notes_of, stories_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from npuify.knowledge.failures import Cause
 
     from .collect import Collector
@@ -136,12 +139,31 @@ def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
     if noise and not any(rank.suspects for rank in ranks):
         return _nothing(collector, ranks, "")
     suspects = tuple(place for rank in ranks for place in rank.suspects[:6])[:12]
-    return _empty(
+    base = _empty(
         collector,
         Confidence.UNKNOWN if suspects else Confidence.NOTHING,
         phrase("npuify recognizes nothing in these logs") if suspects else phrase("No failure found"),
         excerpt=suspects,
         collect=COLLECT,
+    )
+    return _guess(base, suspects)
+
+
+def _guess(base: Diagnosis, suspects: Sequence[Place]) -> Diagnosis:
+    """What the first of unknown lines that names a part of the machine is about: a guess, and called that."""
+    part = next((part for place in suspects if (part := component_of(place.text)) is not None), None)
+    if part is None:
+        return base
+    fact = causes()[part.cause]
+    return msgspec.structs.replace(
+        base,
+        cause=fact.id,
+        why=phrase(
+            "A guess by words alone: the lines are about {about}, of which errors usually mean: {title}.",
+            about=phrase(part.about),
+            title=phrase(fact.title),
+        ),
+        fix=fact.fix,
     )
 
 

@@ -90,13 +90,13 @@ def _by_name() -> dict[str, _Known]:
     """What is known, by module and by the name that pip knows."""
     found: dict[str, _Known] = {}
     for row in dependencies():
-        severe = row.severity is Severity.ERROR
+        severe = row.severity is Severity.ERROR and row.action != "keep"
         for name in (row.name, *row.also):
             found[_normal(name)] = _Known(row.status, row.message, row.advice, row.evidence, row.source, severe)
     for module, fact in packages().items():
         if module in fact.names:
             continue  # it is about some names of the package, not about the package
-        for name in (module, *fact.package):
+        for name in (module, *(name for name in fact.package if not module.startswith(f"{_normal(name)}."))):
             severe = fact.severity is Severity.ERROR
             found[_normal(name)] = _Known(fact.status, fact.message, fact.advice, fact.evidence, fact.source, severe)
     return found

@@ -27,8 +27,8 @@ _FILES: Final = re.compile(
 )
 """Files in which settings are read and checked."""
 _FUNCTIONS: Final = re.compile(
-    r"^(?:__post_init__|_?(?:post_|pre_)?(?:validate|verify)(?:_\w+)?|_?check_\w*(?:config|args?|arguments?|settings?"
-    r"|compat\w*|requirements?|support\w*)|_?parse_(?:\w*args|\w*config|cli)|from_\w*args|create_\w*config|\w+_args)$"
+    r"^(?:__post_init__|_?(?:post_|pre_)?(?:validate|verify)(?:_\w+)?|_?check_\w+"
+    r"|_?parse_(?:\w*args|\w*config|cli)|from_\w*args|create_\w*config|\w+_args)$"
 )
 """Functions that check settings, by the names that such functions have."""
 _OF_TENSORS: Final = re.compile(

@@ -1,0 +1,44 @@
+"""Parts of the machine and its software that an error line can be about."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import msgspec
+
+from npuify.language import phrase
+from npuify.model import NpuifyError
+
+from .failures import causes
+from .hand_written import DATA, read_rows
+
+
+class Component(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``components.toml``; its head says what the fields mean."""
+
+    name: str
+    about: str
+    pattern: str
+    cause: str
+
+
+@cache
+def components() -> tuple[tuple[re.Pattern[str], Component], ...]:
+    """Every row with its pattern, the more particular ones first.
+
+    Raises:
+        NpuifyError: a row names a cause that does not exist.
+    """
+    rows = tuple(read_rows(DATA / "components.toml", "component", Component))
+    for row in rows:
+        if row.cause not in causes():
+            raise NpuifyError(
+                phrase("there is no cause {cause!r}", cause=row.cause), file=str(DATA / "components.toml")
+            )
+    return tuple((re.compile(row.pattern), row) for row in rows)
+
+
+def component_of(line: str) -> Component | None:
+    """The part that a line names; None where it names none of them."""
+    return next((row for pattern, row in components() if pattern.search(line)), None)
