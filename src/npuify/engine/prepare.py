@@ -60,6 +60,7 @@ _OF_LEDGER = frozenset(
         "make",
         "just",
         "unit",
+        "pbtxt",
         "cmake",
         "yaml",
         "json",

@@ -59,6 +59,7 @@ _BY_NAME: Final = {
     "justfile": "just",
     ".justfile": "just",
     "pipfile": "toml",
+    "config.pbtxt": "pbtxt",
     ".env": "env",
     ".envrc": "shell",
     "license": "text",

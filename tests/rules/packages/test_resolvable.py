@@ -78,10 +78,16 @@ def test_the_call_after_it_installs_the_set(row: VllmSet) -> None:
     assert found.get("triton-ascend", "") == row.triton_ascend
 
 
-@pytest.mark.parametrize("row", [one for one in knowledge.releases() if one.pythons], ids=lambda row: row.torch_npu)
-def test_a_file_with_torch(row: knowledge.ReleaseInfo) -> None:
-    text = output("torch==2.0.0+cu118\ntqdm\n", unsafe=True, name="requirements.txt", release=row.torch_npu)
-    found = resolved(text, row.pythons[0])
+@pytest.mark.parametrize("row", [one for one in knowledge.releases() if one.has_table], ids=lambda row: row.torch_npu)
+@pytest.mark.parametrize("at", [0, -1], ids=["oldest Python", "newest Python"])
+def test_a_file_with_torch(row: knowledge.ReleaseInfo, at: int) -> None:
+    text = output(
+        "torch==2.0.0+cu118\ntorchvision==0.15.1+cu118\ntqdm\n",
+        unsafe=True,
+        name="requirements.txt",
+        release=row.torch_npu,
+    )
+    found = resolved(text, row.pythons[at])
     assert (found["torch"], found["torch-npu"]) == (row.torch, row.torch_npu)
 
 

@@ -104,3 +104,16 @@ def test_each_program_is_judged_by_what_it_uses(tmp_path: Path) -> None:
     assert "based on" not in verdict.summary
     (tmp_path / "train.py").unlink()
     assert "based on jax" in judge(npuify.scan([tmp_path])).summary
+
+
+def test_what_jax_answers_on_a_machine_with_npus() -> None:
+    text = (
+        "import jax\n\n"
+        'if jax.default_backend() == "gpu":\n    print("a card")\n'
+        'fast = jax.devices()[0].platform in ("cpu", "tpu")\n'
+        'none = jax.local_devices()[0].platform != "gpu"\n'
+        'kind = "gpu" if fast else "cpu"\n'
+        'print(kind == "gpu", jax.devices()[0].device_kind == "gpu")\n'
+    )
+    told = [(one.start.line, one.edits) for one in findings(text) if one.code == "NPU970"]
+    assert told == [(3, ()), (6, ())]

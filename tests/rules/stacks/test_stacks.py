@@ -44,7 +44,7 @@ def test_rows_name_stacks_that_are_in_the_table() -> None:
         assert ("python" in spelled) == bool(program.calls)
         assert ("setting" in spelled) == bool(program.keys)
         for row in rows:
-            assert (row.action == "set") == bool(row.becomes), row
+            assert (row.action in ("set", "add")) == bool(row.becomes), row
 
 
 SGLANG = "python -m sglang.launch_server --model-path m"
@@ -108,3 +108,72 @@ def test_a_file_of_settings_is_a_stacks_where_its_keys_say_so() -> None:
     assert told(mine, "train.yaml") == ["LLaMA-Factory: quantization_bit", "LLaMA-Factory: use_unsloth"]
     assert told("stage: sft\nquantization_bit: 4\ndevice: cuda\n", "train.yaml") == ["cuda"]
     assert told("stage: sft\nfinetuning_type: lora\nuse_unsloth: false\n", "train.yaml") == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "python3 -m verl.trainer.main_ppo data.n=8\n",
+            "python3 -m verl.trainer.main_ppo data.n=8 trainer.device=npu\n",
+        ),
+        (
+            "python3 -m verl.trainer.main_ppo \\\n    data.n=$N \\\n    x=1 $@ 2>&1 | tee log\n",
+            "python3 -m verl.trainer.main_ppo \\\n    data.n=$N \\\n    x=1 trainer.device=npu $@ 2>&1 | tee log\n",
+        ),
+        ("yolo detect train data=coco8.yaml\n", "yolo detect train data=coco8.yaml device=npu:0\n"),
+    ],
+)
+def test_a_device_that_has_to_be_said_is_written(before: str, after: str) -> None:
+    assert output(before, unsafe=True, name="run.sh") == after
+    assert output(after, unsafe=True, name="run.sh") == after
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "python3 -m verl.trainer.main_ppo trainer.device=cpu\n",
+        'OPTIONS="trainer.device=npu x=1"\npython3 -m verl.trainer.main_ppo $OPTIONS\n',
+        "yolo train device=cpu\n",
+        "yolo checks\n",
+        "yolo train cfg=mine.yaml\n",
+    ],
+)
+def test_one_that_is_said_or_may_be_is_not(text: str) -> None:
+    assert output(text, unsafe=True, name="run.sh") == text
+    assert told(text, "run.sh") == []
+
+
+def test_options_that_a_variable_may_hold_are_told() -> None:
+    text = 'A=(data.n=1)\npython3 -m verl.trainer.main_ppo "${A[@]}"\n'
+    assert output(text, unsafe=True, name="run.sh") == text
+    assert told(text, "run.sh") == ["verl: trainer.device"]
+
+
+def test_openrlhf() -> None:
+    text = "deepspeed --module openrlhf.cli.train_sft --flash_attn --packing_samples --load_in_4bit --zero_stage 3\n"
+    assert told(text, "run.sh") == ["OpenRLHF: flash_attn", "OpenRLHF: packing_samples", "OpenRLHF: load_in_4bit"]
+    assert told("python mine.py --flash_attn --packing_samples\n", "run.sh") == []
+
+
+def test_the_rest_of_sglang() -> None:
+    line = f"{SGLANG} --lora-backend triton --hicache-io-backend kernel --load-format gguf\n"
+    assert output(line, unsafe=True, name="run.sh") == (
+        f"{SGLANG} --lora-backend ascend --hicache-io-backend kernel_ascend --load-format auto\n"
+    )
+    line = f"{SGLANG} --enable-mscclpp --nsa-prefill-backend x --moe-a2a-backend deepep --load-format auto\n"
+    assert told(line, "run.sh") == ["SGLang: enable_mscclpp", "SGLang: nsa_prefill_backend", "SGLang: moe_a2a_backend"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("load_in_4bit: true\n", "recipes/qlora.yaml"),
+        ("optim: paged_adamw_32bit\n", "recipes/qlora.yaml"),
+        ("python t.py --load_in_8bit True\n", "t.sh"),
+        ('{"load_in_4bit": true}\n', "config.json"),
+    ],
+)
+def test_settings_of_bitsandbytes(text: str, name: str) -> None:
+    assert [one.code for one in findings(text, name=name)] == ["NPU733"]
+    assert findings(text.replace("true", "false").replace("True", "False").replace("paged_", ""), name=name) == []

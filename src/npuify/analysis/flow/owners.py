@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from npuify.knowledge.frameworks.owners import Framework
 
 _HANDING_ON = (ast.IfExp, ast.BoolOp, ast.List, ast.Tuple, ast.Starred)
+_PROVIDERS = frozenset(("rocm", "migraphx", "coreml", "openvino", "dml", "directml", "tensorrt"))
+"""Short names of ONNX Runtime's execution providers that no device of PyTorch's has."""
 
 
 def owner_of_call(call: ast.Call, file: FileModel) -> Framework | None:
@@ -29,6 +31,8 @@ def owner_of_call(call: ast.Call, file: FileModel) -> Framework | None:
 
 def owner_of(node: ast.expr, file: FileModel) -> Framework | None:
     """The framework whose call an expression is an argument of, as it is written there."""
+    if names_provider(node, file):
+        return frameworks()["onnxruntime"]
     current: ast.AST = node
     for up in file.ancestors(node):
         if isinstance(up, ast.Call):
@@ -37,6 +41,28 @@ def owner_of(node: ast.expr, file: FileModel) -> Framework | None:
             return None
         current = up
     return None
+
+
+def names_provider(node: ast.expr, file: FileModel) -> bool:
+    """Whether a string is the short name of an execution provider of ONNX Runtime's.
+
+    Programs derive them from the providers' own names: ``CUDAExecutionProvider`` is ``cuda`` on their command lines. So
+    it is where others stand beside it, or where a function is given it that has the word in its name.
+    """
+    if not isinstance(node, ast.Constant) or b"ExecutionProvider" not in file.source.data:
+        return False
+    row = file.parent(node)
+    if isinstance(row, (ast.List, ast.Tuple, ast.Set)):
+        if any(isinstance(one, ast.Constant) and one.value in _PROVIDERS for one in row.elts):
+            return True
+    else:
+        row = node
+    call = file.parent(row)
+    call = file.parent(call) if isinstance(call, ast.keyword) else call
+    if not isinstance(call, ast.Call) or row is call.func:
+        return False
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    return "execution_provider" in name
 
 
 def owner_of_table(table: ast.expr, file: FileModel, model: Engine) -> Framework | None:

@@ -18,7 +18,21 @@ if TYPE_CHECKING:
 
 _COMMENTS = {
     **dict.fromkeys(
-        ("template", "shell", "docker", "make", "just", "unit", "yaml", "toml", "env", "requirements", "cmake"), (b"#",)
+        (
+            "template",
+            "shell",
+            "docker",
+            "make",
+            "just",
+            "unit",
+            "pbtxt",
+            "yaml",
+            "toml",
+            "env",
+            "requirements",
+            "cmake",
+        ),
+        (b"#",),
     ),
     "ini": (b"#", b";"),
     "native": (b"//",),
@@ -26,7 +40,7 @@ _COMMENTS = {
     "cython": (b"#",),
 }
 _COMPILED = frozenset(("native", "cuda", "cython"))
-_SETTINGS = frozenset(("yaml", "json", "toml", "ini", "env"))
+_SETTINGS = frozenset(("yaml", "json", "toml", "ini", "env", "pbtxt"))
 _SCRIPTS = frozenset(("shell", "docker", "make", "just", "unit", "env"))
 _TOKEN = rb"[^\s\"'`=,;:(){}\[\]|&<>]"
 _DEVICE = re.compile(rb"(?i)(?:cuda|gpu|nccl)(?::\d+)?")

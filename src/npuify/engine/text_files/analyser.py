@@ -13,6 +13,7 @@ from npuify.rules.environment.settings import judge_settings, judge_unreadable
 from npuify.rules.paddle.settings import judge_paddle_settings
 from npuify.rules.run import Result
 from npuify.rules.stacks.options import judge_stack_settings
+from npuify.rules.stacks.triton_server import judge_triton_model
 from npuify.rules.text_file import TextFile
 from npuify.rules.vllm.settings import judge_vllm_settings
 from npuify.source.settings import UnreadableSettings, read
@@ -55,6 +56,12 @@ _WORDS = (
     b"=npu",
     b"pytorch",
     b"vllm",
+    b"load_in_4bit",
+    b"load_in_8bit",
+    b"8bit",
+    b": paged_",
+    b" paged_",
+    b"=paged_",
     b"use_tensorrt",
     b"use_trt",
     b"enforce_eager",
@@ -76,6 +83,12 @@ _WORDS = (
     b"dynamo_backend",
     b"text-generation-inference",
     b"tritonserver",
+    b"kind_gpu",
+    b"tensorrt_",
+    b'"tensorrt',
+    b"gpu_execution_accelerator",
+    b"gpus:",
+    b"cuda {",
     b" --nv",
 )
 """Lower-case words of which a file has to hold one."""
@@ -108,7 +121,7 @@ _OF_JOBS = frozenset(("env", "variables", "environment"))
 class _OtherFiles:
     """Shows each file to the rules for its kind."""
 
-    kinds = ("shell", "docker", "make", "just", "unit", *sorted(_SETTINGS))
+    kinds = ("shell", "docker", "make", "just", "unit", "pbtxt", *sorted(_SETTINGS))
 
     def takes(self, relative: str, kind: str) -> bool:
         if kind in _SETTINGS:
@@ -133,6 +146,8 @@ class _OtherFiles:
             judge_justfile(file, options)
         elif kind == "unit":
             judge_unit(file, options)
+        elif kind == "pbtxt":
+            judge_triton_model(file)
         else:
             self._settings(file, options)
         return Result(sorted(file.findings, key=lambda finding: (finding.start, finding.end, finding.code)))

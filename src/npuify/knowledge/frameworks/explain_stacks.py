@@ -48,7 +48,10 @@ def explain_stack_option(what: str) -> Explanation | None:
     text = []
     for row in rows:
         values = phrase(" with {values}", values=commas(row.values)) if row.values else ""
-        done = phrase("becomes {value}", value=row.becomes) if row.action == "set" else phrase("told")
+        done = {
+            "set": phrase("becomes {value}", value=row.becomes),
+            "add": phrase("{value} is written where it is not given", value=row.becomes),
+        }.get(row.action) or phrase("told")
         said = semicolons(filter(None, (done, row.message, row.advice)))
         text.append(
             phrase("{stack}'s {option}{values}: {said}", stack=row.stack, option=what, values=values, said=said)

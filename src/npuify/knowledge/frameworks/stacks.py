@@ -41,7 +41,8 @@ class StackArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     stack: str
     names: tuple[str, ...]
     spelled: tuple[Spelling, ...]
-    action: Literal["set", "tell"]
+    action: Literal["set", "tell", "add"]
+    """``add``: what is said, and written, where the argument is not given."""
     safety: Safety
     severity: Severity
     message: str
@@ -51,6 +52,8 @@ class StackArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     becomes: str = ""
     advice: str = ""
     flag: bool = False
+    only_in: tuple[str, ...] = ()
+    """Of ``add``: words of which the command says one, methods of which one is called; empty: all."""
 
     def means(self, value: str | None) -> bool:
         """Whether a value is one that the row is about; None: nobody knows the value."""
@@ -107,10 +110,16 @@ def stack_arguments(stack: str, spelled: Spelling) -> Mapping[str, tuple[StackAr
     """The rows of a stack for one way of writing them, by name with ``_``."""
     found: dict[str, tuple[StackArgument, ...]] = {}
     for row in stack_rows(stack):
-        if spelled in row.spelled:
+        if spelled in row.spelled and row.action != "add":
             for name in row.names:
                 found[name] = (*found.get(name, ()), row)
     return found
+
+
+@cache
+def stack_additions(stack: str, spelled: Spelling) -> tuple[StackArgument, ...]:
+    """The rows of arguments that have to be given."""
+    return tuple(row for row in stack_rows(stack) if spelled in row.spelled and row.action == "add")
 
 
 def stack_argument(stack: str, spelled: Spelling, name: str, value: str | None) -> StackArgument | None:

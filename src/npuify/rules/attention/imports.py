@@ -39,6 +39,7 @@ _WAYS_OUT = {
     "xformers.ops.swiglu": "torch_npu.npu_swiglu(x) takes the gate and the rest as the halves of one tensor",
     "xformers.ops.SwiGLU": "torch_npu.npu_swiglu(x) takes the gate and the rest as the halves of one tensor",
 }
+_PADDING = "flash_attn is a CUDA extension; its bert_padding is plain PyTorch, which npuify_padding.py holds"
 _KEPT = "import it only where it is installed, and use torch's scaled_dot_product_attention elsewhere"
 
 
@@ -73,7 +74,13 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
     subject = names[0][1]
     package = subject.split(".")[0]
     if _is_guarded(node, file):
-        if not _for_types(node, file):
+        without = (
+            isinstance(node, ast.ImportFrom) and _goes_on_without(node, file) and _uses([b for b, _ in names], file)
+        )
+        edits = padding_edits(node, file) if without and isinstance(node, ast.ImportFrom) else []
+        if edits:
+            yield file.report(node, _PADDING, edits=edits, subject=subject)
+        elif not _for_types(node, file):
             yield file.report(
                 node,
                 phrase("{package} is not available on Ascend, so the code's fallback runs", package=package),
@@ -90,7 +97,7 @@ def flash_attention_import(node: ast.Import | ast.ImportFrom, file: PythonFile) 
     if edits:
         yield file.report(
             node,
-            "flash_attn is a CUDA extension; its bert_padding is plain PyTorch, which npuify_padding.py holds",
+            _PADDING,
             edits=edits,
             subject=subject,
         )
@@ -149,6 +156,16 @@ def _is_guarded(node: ast.stmt, file: PythonFile) -> bool:
             return True
         current = up
     return False
+
+
+def _goes_on_without(node: ast.stmt, file: PythonFile) -> bool:
+    """Whether a program goes on without what it imports, binding nothing in its place: ``except ImportError: pass``."""
+    guard = file.parent(node)
+    return (
+        isinstance(guard, ast.Try)
+        and not guard.orelse
+        and all(isinstance(one, ast.Pass) for handler in guard.handlers for one in handler.body)
+    )
 
 
 def _for_types(node: ast.stmt, file: PythonFile) -> bool:

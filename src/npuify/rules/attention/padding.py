@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 _MODULE = "flash_attn.bert_padding"
 _SAME = frozenset(("pad_input", "index_first_axis", "index_put_first_axis"))
+_OF_EINOPS = frozenset(("rearrange", "repeat"))
+"""What the module only hands on."""
 _UNPAD = "unpad_input"
 _BY_COUNT = {4: "unpad_input", 5: "unpad_input_used"}
 """How many values a release's ``unpad_input`` returns → its form in the helper."""
@@ -21,13 +23,18 @@ _BY_COUNT = {4: "unpad_input", 5: "unpad_input_used"}
 
 def padding_edits(node: ast.ImportFrom, file: PythonFile) -> list[Edit]:
     """The edit of ``from flash_attn.bert_padding import …``; none where a name, or its release, is unknown."""
-    if node.level or node.module != _MODULE or any(alias.name not in (*_SAME, _UNPAD) for alias in node.names):
+    if node.level or node.module != _MODULE:
+        return []
+    if any(alias.name not in (*_SAME, _UNPAD, *_OF_EINOPS) for alias in node.names):
         return []
     statement = file.source.data[file.source.start(node) : file.source.end(node)]
     if b"#" in statement or b"\\" in statement:
         return []
     parts = []
+    of_einops = [alias for alias in node.names if alias.name in _OF_EINOPS]
     for alias in node.names:
+        if alias in of_einops:
+            continue
         form: str | None = alias.name
         if alias.name == _UNPAD:
             form = _form_of_unpad(alias, file)
@@ -36,7 +43,15 @@ def padding_edits(node: ast.ImportFrom, file: PythonFile) -> list[Edit]:
         bound = alias.asname or alias.name
         parts.append(form if form == bound else f"{form} as {bound}")
     full = import_of(PADDING, home_of(file.source.relative, file.project), file.project, file.source)
-    return [file.replace(node, f"from {full} import {', '.join(str(part) for part in parts)}")]
+    statements = [f"from {full} import {', '.join(str(part) for part in parts)}"] if parts else []
+    if of_einops:
+        names = ", ".join(f"{one.name} as {one.asname}" if one.asname else one.name for one in of_einops)
+        statements.append(f"from einops import {names}")
+    line = file.source.text.line_starts[node.lineno - 1]
+    indent = file.source.segment(line, file.source.start(node))
+    if indent.strip():
+        return []
+    return [file.replace(node, f"{file.source.text.newline}{indent}".join(statements))]
 
 
 def _form_of_unpad(alias: ast.alias, file: PythonFile) -> str | None:

@@ -51,7 +51,7 @@ def _words() -> tuple[str, ...]:
     evidence=Evidence.DOCUMENTED,
     source="table of arguments",
 )
-def framework_argument(node: ast.keyword | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+def framework_argument(node: ast.keyword | ast.Call | ast.AnnAssign, file: PythonFile) -> Iterator[Diagnostic]:
     """An argument requests a CUDA-only feature of a library.
 
     An edit is offered where the library has a name for the NPU's counterpart.
@@ -70,6 +70,9 @@ def framework_argument(node: ast.keyword | ast.Call, file: PythonFile) -> Iterat
 
         arguments = TrainingArguments("out", optim="adamw_torch_npu_fused")
     """
+    if isinstance(node, ast.AnnAssign):
+        yield from _default_of_field(node, file)
+        return
     if isinstance(node, ast.Call):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
         rows = [row for row in _by_name().get(name, ()) if row.method]
@@ -82,6 +85,20 @@ def framework_argument(node: ast.keyword | ast.Call, file: PythonFile) -> Iterat
             yield _report(node, row, file)
         elif not isinstance(node.value, ast.Constant):
             yield from _asked_for(node, row, file)
+
+
+def _default_of_field(node: ast.AnnAssign, file: PythonFile) -> Iterator[Diagnostic]:
+    """``optim: str = field(default="paged_adamw_32bit")`` in a class made from the library's own arguments."""
+    around = file.parent(node)
+    if not isinstance(around, ast.ClassDef) or not isinstance(node.target, ast.Name) or node.value is None:
+        return
+    value: ast.expr = node.value
+    if isinstance(value, ast.Call):
+        value = next((one.value for one in value.keywords if one.arg == "default"), value)
+    packages = {(file.qualname(base) or "").partition(".")[0] for base in around.bases}
+    for row in _by_name().get(node.target.id, ()):
+        if row.keyword and row.package in packages - file.project.packages and _means(value, row):
+            yield _report(value, row, file)
 
 
 def _means(value: ast.expr, row: ArgumentFact) -> bool:
@@ -120,13 +137,13 @@ def _is_off_unless_given(node: ast.expr, file: PythonFile) -> bool:
     )
 
 
-def _report(node: ast.keyword | ast.Call, row: ArgumentFact, file: PythonFile) -> Diagnostic:
+def _report(node: ast.keyword | ast.expr, row: ArgumentFact, file: PythonFile) -> Diagnostic:
     place = node.value if isinstance(node, ast.keyword) else node
     edits = []
-    if row.becomes and isinstance(node, ast.keyword):
-        text = file.code(node.value)
+    if row.becomes and isinstance(place, ast.Constant):
+        text = file.code(place)
         if text[:1] in "\"'" and text[0] == text[-1]:
-            edits = [file.replace(node.value, f"{text[0]}{row.becomes}{text[0]}")]
+            edits = [file.replace(place, f"{text[0]}{row.becomes}{text[0]}")]
     severity = row.severity
     if row.method and is_asked_for(node, "xformers", file):
         severity = Severity.INFO

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.lightning import _call_of, _own, asked_of_lightning
+from npuify.rules.common.lightning import _own, asked_of_lightning
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -63,131 +63,6 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Diagn
         subject=name,
         advice=_LIGHTNING_STEPS,
     )
-
-
-@rule(
-    "NPU321",
-    "ray-gpu",
-    Safety.REVIEW,
-    Severity.ERROR,
-    words=("num_gpus=", "use_gpu=", "get_gpu_ids", '"gpu"', "'gpu'"),
-    also_in_file=("import ray", "from ray"),
-    evidence=Evidence.DOCUMENTED,
-    source="Ray's documentation of accelerators: Huawei Ascend is the resource NPU",
-)
-def ray_gpu(node: ast.keyword | ast.Attribute | ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """Ray counts NPUs as a resource named ``NPU``; tasks that request GPUs are never scheduled there.
-
-    This does not hold where the cluster uses another resource name for its NPUs.
-
-    Before::
-
-        import ray
-        import torch
-
-        @ray.remote(num_gpus=1)
-        def train():
-            return torch.zeros(1)
-
-    After::
-
-        import ray
-        import torch
-
-        @ray.remote(resources={"NPU": 1})
-        def train():
-            return torch.zeros(1)
-    """
-    data = file.source.data
-    if (b"import ray" not in data and b"from ray" not in data) or _own(("ray",), file):
-        return
-    if isinstance(node, ast.Attribute):
-        if file.qualname(node) == "ray.get_gpu_ids":
-            yield file.report(
-                node,
-                "ray.get_gpu_ids() is empty on an NPU machine",
-                subject="ray.get_gpu_ids",
-                advice='use ray.get_runtime_context().get_accelerator_ids()["NPU"]',
-            )
-        return
-    if isinstance(node, ast.Constant):
-        yield from _ray_resource(node, file)
-        return
-    call = _call_of(node, file)
-    if call is None or not _is_ray(call.func, file):
-        return
-    if node.arg == "use_gpu" and not (isinstance(node.value, ast.Constant) and not node.value.value):
-        yield file.report(
-            node.value,
-            "use_gpu= requests GPUs from Ray Train",
-            subject="ray.train.ScalingConfig",
-            advice='replace it with resources_per_worker={"NPU": 1}, with TorchConfig(backend="hccl") as torch_config',
-        )
-    if node.arg != "num_gpus" or (isinstance(node.value, ast.Constant) and not node.value.value):
-        return
-    taken = any(item.arg in ("resources", None) for item in call.keywords)
-    edit = file.edit(file.source.start(node), file.source.end(node), f'resources={{"NPU": {file.code(node.value)}}}')
-    yield file.report(
-        node.value,
-        "num_gpus counts NVIDIA and AMD GPUs; in Ray, NPUs are the resource NPU",
-        edits=() if taken else [edit],
-        subject="ray.remote",
-        advice='add "NPU" to resources= instead of num_gpus',
-    )
-
-
-def _is_ray(function: ast.expr, file: PythonFile) -> bool:
-    name = file.qualname(function) or ""
-    if name in ("ray.remote", "ray.init", "ray.method") or name.startswith(("ray.train.", "ray.air.", "ray.tune.")):
-        return True
-    # Worker.options(num_gpus=1), dataset.map_batches(f, num_gpus=1): what these are of cannot always be told, but in a
-    # file that imports Ray nothing else has an argument of that name.
-    return isinstance(function, ast.Attribute) and function.attr in ("options", "map_batches", "map", "flat_map")
-
-
-def _ray_resource(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """``"GPU"`` as the name of a resource: in a bundle or a dict that Ray is given, or asked of what Ray returns."""
-    if not isinstance(node.value, str) or node.value not in ("GPU", "gpu"):
-        return
-    call = _ray_around(node, file)
-    if call is None:
-        return
-    edits = []
-    if node.value == "GPU":
-        quote = file.code(node)[0]
-        edits = [file.edit(file.source.start(node), file.source.end(node), f"{quote}NPU{quote}")]
-    yield file.report(
-        node,
-        phrase("{value!r} is Ray's name for NVIDIA and AMD GPUs; NPUs are the resource NPU", value=node.value),
-        edits=edits,
-        subject=file.qualname(call.func) or "ray",
-        advice=""
-        if edits
-        else 'name the resource "NPU" here; where only "cpu" and "gpu" are accepted, as in resources_per_trial, pass '
-        'custom_resources={"NPU": 1}',
-    )
-
-
-def _ray_around(node: ast.Constant, file: PythonFile) -> ast.Call | None:
-    """The call of Ray that a string is a key for: of a dict among its arguments, or of what it returns."""
-    parent = file.parent(node)
-    if isinstance(parent, ast.Subscript):
-        made: ast.AST = parent.value
-    elif isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "get":
-        made = parent.func.value
-    elif isinstance(parent, ast.Dict) and node in parent.keys:
-        above = file.parent(parent)
-        while isinstance(above, (ast.List, ast.ListComp, ast.BinOp, ast.Tuple, ast.keyword)):
-            above = file.parent(above)
-        made = above if above is not None else parent
-    else:
-        return None
-    if not isinstance(made, ast.Call):
-        return None
-    name = file.qualname(made.func) or ""
-    if isinstance(made.func, ast.Attribute) and made.func.attr == "get_accelerator_ids":
-        return made
-    return made if name.startswith("ray.") else None
 
 
 @rule(

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from npuify.analysis.targets import bound_by
-from npuify.knowledge.frameworks.stacks import stack_argument, stack_arguments, stack_programs
+from npuify.knowledge.frameworks.stacks import stack_additions, stack_argument, stack_arguments, stack_programs
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.registry import rule
@@ -29,13 +29,16 @@ _METHODS = frozenset(("train", "val", "predict", "track", "export", "tune", "ben
     "NPU972",
     "stack-argument",
     Safety.SAFE,
-    words=tuple(sorted({f"{name}=" for one in _CALLED for name in stack_arguments(one.stack, "python")})),
+    words=(
+        *sorted({f"{name}=" for one in _CALLED for name in stack_arguments(one.stack, "python")}),
+        *sorted({f".{name}(" for row in stack_additions("Ultralytics", "python") for name in row.only_in}),
+    ),
     also_in_file=("sglang", "ultralytics"),
     without_torch=True,
     evidence=Evidence.PACKAGE,
     source="the table of stacks; npuify says the source with each finding",
 )
-def stack_keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
+def stack_keyword(node: ast.keyword | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """SGLang or Ultralytics is given an argument that an NPU changes.
 
     Before::
@@ -50,12 +53,13 @@ def stack_keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
 
         engine = sglang.Engine(model_path="facebook/opt-125m", attention_backend="ascend")
     """
+    if not file.project.packages.isdisjoint(("sglang", "ultralytics")):
+        return
+    if isinstance(node, ast.Call):
+        yield from _to_add(node, file)
+        return
     call = file.parent(node)
-    if (
-        node.arg is None
-        or not isinstance(call, ast.Call)
-        or not file.project.packages.isdisjoint(("sglang", "ultralytics"))
-    ):
+    if node.arg is None or not isinstance(call, ast.Call):
         return
     program = next((one for one in _CALLED if _takes(one, call, file)), None)
     row = stack_argument(program.stack, "python", node.arg, _text(node.value)) if program is not None else None
@@ -72,9 +76,33 @@ def stack_keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
         severity=row.severity,
         evidence=row.evidence,
         source=row.source,
-        subject=f"{row.stack}: {row.names[0]}",
+        subject=f"{row.stack}: {node.arg}",
         advice=row.advice,
     )
+
+
+def _to_add(call: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """What a call has to say: ``model.train(data="coco8.yaml")`` computes on the CPU of a machine with NPUs."""
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    program = next((one for one in _CALLED if stack_additions(one.stack, "python") and _takes(one, call, file)), None)
+    for row in stack_additions(program.stack, "python") if program is not None and method else ():
+        given = {one.arg for one in call.keywords}
+        if method not in row.only_in or not given.isdisjoint((None, "cfg", row.names[0])):
+            continue
+        last = max((*call.args, *(one.value for one in call.keywords)), key=file.source.end, default=None)
+        at = file.source.end(last) if last is not None else file.source.end(call) - 1
+        text = f'{", " if last is not None else ""}{row.names[0]}="{row.becomes}"'
+        yield file.report(
+            call,
+            phrase("{stack} {option}: {message}", stack=row.stack, option=row.names[0], message=row.message),
+            edits=[file.edit(at, at, text)],
+            safety=row.safety,
+            severity=row.severity,
+            evidence=row.evidence,
+            source=row.source,
+            subject=f"{row.stack}: {row.names[0]}",
+            advice=row.advice,
+        )
 
 
 def _takes(program: StackProgram, call: ast.Call, file: PythonFile) -> bool:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _DEVICE = re.compile(r"(cuda|gpu)(:\d+)?", re.IGNORECASE)
+_ASKED = frozenset(("jax.devices", "jax.local_devices", "jax.lib.xla_bridge.get_backend"))
+"""What says by ``platform`` on what JAX computes."""
 _SETTLED_ELSEWHERE = frozenset(("vLLM", "PaddlePaddle"))
 """Frameworks whose devices have rules of their own, which know more than a word."""
 
@@ -60,6 +62,18 @@ def device_of_another_library(node: ast.Constant, file: PythonFile) -> Iterator[
     if match is None and node.value.lower() != "nccl":
         return
     framework = owner_of(node, file.model)
+    if framework is None and match is not None and _is_answer_of_jax(node, file):
+        jax = frameworks()["jax"]
+        yield file.report(
+            node,
+            "JAX answers cpu on a machine with NPUs, so that this is never the case, and nothing says so",
+            severity=Severity.WARNING,
+            evidence=jax.evidence,
+            source="jax 0.10.2, called on the CPU: jax.default_backend() and jax.devices()[0].platform are cpu",
+            subject=f"JAX: {node.value}",
+            advice=jax.advice,
+        )
+        return
     if framework is None and match is None and file.framework == "PaddlePaddle":
         framework = frameworks()["paddle"] if not isinstance(file.parent(node), (ast.Expr, ast.JoinedStr)) else None
     if framework is None or (match is not None and framework.name in _SETTLED_ELSEWHERE):
@@ -94,6 +108,22 @@ def device_of_another_library(node: ast.Constant, file: PythonFile) -> Iterator[
         subject=f"{framework.name}: {node.value}",
         advice=framework.advice,
     )
+
+
+def _is_answer_of_jax(node: ast.Constant, file: PythonFile) -> bool:
+    """``jax.default_backend() == "gpu"``, ``jax.devices()[0].platform == "gpu"``."""
+    compared = file.parent(node)
+    if not isinstance(compared, ast.Compare):
+        return False
+    for side in (compared.left, *compared.comparators):
+        asked: ast.expr = side
+        is_platform = isinstance(asked, ast.Attribute) and asked.attr == "platform"
+        while isinstance(asked, (ast.Attribute, ast.Subscript)):
+            asked = asked.value
+        name = file.qualname(asked.func) or "" if isinstance(asked, ast.Call) else ""
+        if name == "jax.default_backend" or (is_platform and name in _ASKED):
+            return True
+    return False
 
 
 def _is_platform(node: ast.Constant, file: PythonFile) -> bool:

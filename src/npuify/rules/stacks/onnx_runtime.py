@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.analysis.targets import bound_by
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.renaming import replace_in_literal
@@ -36,7 +37,7 @@ _GPU = "GPU"
     "onnxruntime-of-cuda",
     Safety.REVIEW,
     Severity.ERROR,
-    words=(*sorted((*_GONE, *_RENAMED)), "tensorrtexecutionprovider", "get_device("),
+    words=(*sorted((*_GONE, *_RENAMED)), "tensorrtexecutionprovider", "get_device(", '"gpu"', "'gpu'"),
     also_in_file=("onnxruntime", "executionprovider"),
     without_torch=True,
     evidence=Evidence.DOCUMENTED,
@@ -100,9 +101,15 @@ def onnxruntime_of_cuda(node: ast.Constant, file: PythonFile) -> Iterator[Diagno
 
 
 def _question(node: ast.Constant, parent: ast.Compare, file: PythonFile) -> Iterator[Diagnostic]:
-    """``onnxruntime.get_device() == "GPU"``."""
+    """``onnxruntime.get_device() == "GPU"``, or the same of a name that is bound to the answer."""
     other = parent.left if node is not parent.left else parent.comparators[0]
-    name = file.qualname(other.func) if isinstance(other, ast.Call) else None
+    asked: ast.AST | None = other
+    if isinstance(other, ast.Name):
+        found = file.scope(other).lookup(other.id)
+        bound = [bound_by(one, file.model) for one in found[1]] if found is not None else []
+        only = bound[0] if len(bound) == 1 else None
+        asked = only.source if only is not None and only.how == "value" and not only.path else None
+    name = file.qualname(asked.func) if isinstance(asked, ast.Call) else None
     if name is None or not name.startswith("onnxruntime.") or not name.endswith(".get_device") or len(parent.ops) != 1:
         return
     words = {ast.Eq: "in", ast.In: "in", ast.NotEq: "not in", ast.NotIn: "not in"}

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.stacks import (
+    stack_additions,
     stack_argument,
     stack_arguments,
     stack_of_settings,
@@ -88,8 +89,33 @@ def judge_stack_options(stack: str, words: Sequence[Word], file: TextFile) -> se
             span = last.span(len(last.value) - len(value), len(last.value))
             edits = [(*span, row.becomes.format(value=value)) if span is not None else None]
         shown = word.value.partition("=")[0].replace(UNKNOWN, "…")
-        _report(OPTION, (word.start, last.end), shown, row, edits, file)
+        _report(OPTION, (word.start, last.end), (shown, name), row, edits, file)
+    if stack and words:
+        for row in stack_additions(stack, "option"):
+            _add(row, words, file)
     return judged
+
+
+def _add(row: StackArgument, words: Sequence[Word], file: TextFile) -> None:
+    """Report an option that a command lacks, and write it behind what the command says."""
+    name = row.names[0]
+    if row.only_in and not any(word.value in row.only_in for word in words):
+        return
+    if any(_names(word.value, name) or word.value.startswith("cfg=") for word in words):
+        return
+    if "." in name and name.encode() in file.data:
+        return  # a variable that the command expands may hold it
+    # What "$@" brings comes last, so that it counts; another variable may hold anything.
+    said = [word for word in words if set(word.variables) - {"@", "*"} == set() and word.value != UNKNOWN]
+    told = [word for word in words if word.value == UNKNOWN and not set(word.variables) <= {"@", "*"}]
+    behind = said[-1] if said and not told else None
+    edits: list[Replacement | None] = [(behind.end, behind.end, f" {name}={row.becomes}")] if behind else []
+    place = (words[0].start, words[0].end)
+    _report(OPTION, place, (name, name), row, edits, file)
+
+
+def _names(word: str, name: str) -> bool:
+    return re.match(rf"(?:--|\+{{0,2}}){re.escape(name)}(?:=|$)", word) is not None
 
 
 def judge_stack_settings(document: Document, file: TextFile) -> None:
@@ -99,17 +125,20 @@ def judge_stack_settings(document: Document, file: TextFile) -> None:
         if len(value.path) == 1:
             row = stack_argument(stack, "setting", value.path[0], value.text)
             if row is not None:
-                _report(SETTING, (value.start, value.end), f"{value.path[0]}: {value.text}", row, [], file)
+                _report(
+                    SETTING, (value.start, value.end), (f"{value.path[0]}: {value.text}", value.path[0]), row, [], file
+                )
 
 
 def _report(
     rule: Rule,
     place: tuple[int, int],
-    shown: str,
+    names: tuple[str, str],
     row: StackArgument,
     edits: list[Replacement | None],
     file: TextFile,
 ) -> None:
+    shown, name = names
     becomes = row.becomes.format(value="…")
     file.report(
         rule,
@@ -120,7 +149,7 @@ def _report(
         severity=row.severity,
         evidence=row.evidence,
         source=row.source,
-        subject=f"{row.stack}: {row.names[0]}",
+        subject=f"{row.stack}: {name}",
         advice=row.advice or (phrase("write {value}", value=becomes) if None in edits else ""),
     )
 
