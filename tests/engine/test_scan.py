@@ -15,10 +15,12 @@ from npuify.engine import prepare, worker
 from npuify.engine import scan as whole_scan
 from npuify.engine.catalog import all_rules
 from npuify.engine.processes import Processes
+from npuify.engine.reach import Reach, Reaches
 from npuify.engine.ruleset import RuleSet
 from npuify.engine.scan import scan
 from npuify.model import Evidence, FileError, NpuifyError, Safety, Severity
 from npuify.options import Options
+from npuify.report.verdict import Level, judge
 from npuify.rules import registry as base
 from npuify.source.python import PythonSource
 
@@ -491,3 +493,26 @@ def test_a_file_that_imports_a_part_of_a_package_alone_is_looked_at(tmp_path: Pa
     """Nothing else in the file is a reason to parse it, and ``nvidia`` by itself is no package."""
     result = scanned(tmp_path, {"pipeline.py": "from nvidia.dali import fn\nimport nvidia.dali.types as types\n"})
     assert [one.code for one in result.findings] == ["NPU620"]
+
+
+def test_a_program_that_cannot_be_followed_costs_only_its_own_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard = "if __name__ == '__main__':\n    print(1)\n"
+    files = {"one.py": f"import blocking\n{guard}", "two.py": guard, "blocking.py": "import pycuda.driver\n"}
+    of = Reaches.of
+
+    def fails(self: Reaches, entry: str) -> Reach:
+        if entry == "one.py":
+            raise RecursionError("too deep")
+        return of(self, entry)
+
+    monkeypatch.setattr(Reaches, "of", fails)
+    result = scanned(tmp_path, files)
+    assert [(one.file, one.maybe) for one in result.programs] == [("one.py", ("blocking.py",)), ("two.py", ())]
+    (error,) = result.errors
+    assert (error.file, error.message) == (
+        "one.py",
+        "npuify failed on what this program imports: RecursionError: too deep",
+    )
+    assert {one.file: one.level for one in judge(result).programs} == {"one.py": Level.REVIEW, "two.py": Level.RUNS}

@@ -127,3 +127,9 @@ def test_a_card_that_is_selected_after_the_group(between: str, severity: Severit
         "    torch.cuda.set_device(n)\n"
     )
     assert [one.severity for one in findings(text) if one.code == "NPU311"] == [severity]
+
+
+def test_a_group_that_is_made_where_there_is_none_asks_no_further(tmp_path: Path) -> None:
+    start = "\ndef start(args):\n    if not dist.is_initialized():\n        dist.init_process_group('nccl')\n"
+    found = verdict(tmp_path, utils=HEAD + UTILS + start, main=MAIN)
+    assert found.level is Level.REVIEW

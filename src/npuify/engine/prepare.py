@@ -130,8 +130,11 @@ class PreparedScan(NamedTuple):
             self.tensorflow.line,
         )
 
-    def programs_with(self, findings: Sequence[Finding], errors: Sequence[FileError]) -> tuple[Program, ...]:
-        """The project's programs, each with what it reaches of files that something was found in.
+    def programs_with(
+        self, findings: Sequence[Finding], errors: Sequence[FileError]
+    ) -> tuple[tuple[Program, ...], list[FileError]]:
+        """The project's programs, each with what it reaches of files that something was found in; see
+        :func:`npuify.engine.program_paths.programs_of`.
 
         Args:
             findings, errors: all of them.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.engine.reach import Reaches
 from npuify.language import phrase
-from npuify.model import Program, Start
+from npuify.model import FileError, Program, Start
 from npuify.rules.common.device_options import device_options, left_on_cpu, may_choose_device, without
 from npuify.rules.impact import Impact, impact_of
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
-    from npuify.model import EntryPoint, FileError, Finding, NativeOperator
+    from npuify.model import EntryPoint, Finding, NativeOperator
     from npuify.project.programs import Programs
     from npuify.rules.run import Run
 
@@ -34,7 +34,7 @@ def programs_of(
     findings: Iterable[Finding],
     errors: Iterable[FileError],
     operators: Sequence[NativeOperator],
-) -> tuple[Program, ...]:
+) -> tuple[tuple[Program, ...], list[FileError]]:
     """Each entry point with those of the files that it imports in which something may decide its verdict.
 
     Args:
@@ -43,6 +43,9 @@ def programs_of(
         python: the project's Python files.
         entries: its entry points.
         findings, errors, operators: all of the project.
+
+    Returns:
+        the programs, and an error for each of which that is not known.
     """
     mattering = [one for one in findings if impact_of(one) is not Impact.GOES_ON]
     told = {one.file for one in mattering}
@@ -58,49 +61,58 @@ def programs_of(
     is_unsure = cache(reaches.is_unsure)
     on_cpu_in = cache(lambda file: tuple(_on_cpu_in(file, programs.read(file), run.project, word)))
     settings = _readers(told - known, programs, run.project)
-    found = []
-    for entry in entries:
-        if entry.file not in known:
-            # A notebook: what it imports of the project is not followed, and may be anything.
-            found.append(Program(entry.file, (entry.file,), tuple(sorted(told & known))))
-            continue
+
+    def judged(entry: EntryPoint) -> Program:
         starts: tuple[Start, ...] = ()
         supports = bool(supporting) and bool(supporting & programs.graph.reached_mask(entry.file))
         if supports:
             starts = _starts(entry.file, programs, starts_in)
         else:
             starts = _starts(entry.file, programs, on_cpu_in)
-        if told:
-            reach = reaches.of(entry.file)
-            aside = dict(reach.switched)
-            files = set(reach.files)
-            for file, place in reach.optional.items():
-                if fails(file):
-                    aside[file] = phrase("the optional import at {place}", place=place)
-                else:
-                    files.add(file)
-            found.append(
-                Program(
+        if not told:
+            return Program(entry.file, (), supports_npu=supports, starts=starts)
+        reach = reaches.of(entry.file)
+        aside = dict(reach.switched)
+        files = set(reach.files)
+        for file, place in reach.optional.items():
+            if fails(file):
+                aside[file] = phrase("the optional import at {place}", place=place)
+            else:
+                files.add(file)
+        places = {(one.file, one.start.line) for one in stopping if one.file in files}
+        return Program(
+            entry.file,
+            tuple(sorted(files)),
+            tuple(sorted({*reach.maybe, *_read_by(entry.file, settings, programs)})),
+            tuple(sorted(aside.items())),
+            supports,
+            starts,
+            tuple(sorted(place for place in places if is_unsure(*place))),
+        )
+
+    found: list[Program] = []
+    failed: list[FileError] = []
+    for entry in entries:
+        unknown = Program(entry.file, (entry.file,), tuple(sorted(told & known)))
+        if entry.file not in known:
+            # A notebook: what it imports of the project is not followed, and may be anything.
+            found.append(unknown)
+            continue
+        try:
+            found.append(judged(entry))
+        except Exception as error:  # one program's failure must not end the run
+            found.append(unknown)
+            failed.append(
+                FileError(
                     entry.file,
-                    tuple(sorted(files)),
-                    tuple(sorted({*reach.maybe, *_read_by(entry.file, settings, programs)})),
-                    tuple(sorted(aside.items())),
-                    supports,
-                    starts,
-                    tuple(
-                        sorted(
-                            {
-                                (one.file, one.start.line)
-                                for one in stopping
-                                if one.file in files and is_unsure(one.file, one.start.line)
-                            }
-                        )
+                    phrase(
+                        "npuify failed on what this program imports: {name}: {error}",
+                        name=type(error).__name__,
+                        error=error,
                     ),
                 )
             )
-        else:
-            found.append(Program(entry.file, (), supports_npu=supports, starts=starts))
-    return tuple(found)
+    return tuple(found), failed
 
 
 def _readers(files: Iterable[str], programs: Programs, project: ProjectIndex) -> dict[str, int]:

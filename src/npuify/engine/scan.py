@@ -89,8 +89,9 @@ def _scan(
         findings = [*about_project, *(finding for result in results for finding in result.findings)]
         findings.sort(key=lambda finding: (finding.file, finding.start, finding.end, finding.code))
         errors = [*prepared.errors, *(error for result in results for error in result.errors)]
-        errors.sort(key=lambda error: (error.file, error.line))
-        programs = _programs(prepared, findings, errors)
+        errors.sort(key=_place_of_error)
+        programs, failed = _programs(prepared, findings, errors)
+        errors = sorted([*errors, *failed], key=_place_of_error)
         _save(prepared, cached, fresh, programs)
         prepared.project.forget()
     ledger = [entry for result in results for entry in result.ledger]
@@ -226,8 +227,10 @@ def _crashed(error: FileError) -> _Analysed:
     return _Analysed(CachedResult([], [error], []), may_be_kept=False)
 
 
-def _programs(prepared: PreparedScan, findings: Sequence[Finding], errors: Sequence[FileError]) -> CachedPrograms:
-    """The project's programs, as an earlier scan found them where that still holds."""
+def _programs(
+    prepared: PreparedScan, findings: Sequence[Finding], errors: Sequence[FileError]
+) -> tuple[CachedPrograms, list[FileError]]:
+    """The project's programs, as an earlier scan found them where that still holds, and what is not known of them."""
     key = ""
     if prepared.cache.is_enabled:
         stamps = [(relative, file.stamp) for relative, file in prepared.to_cache.files.items()]
@@ -235,8 +238,13 @@ def _programs(prepared: PreparedScan, findings: Sequence[Finding], errors: Seque
         key = sha256(msgspec.msgpack.encode(rests_on)).hexdigest()
         known = prepared.cache.programs(key)
         if known is not None:
-            return known
-    return CachedPrograms(key, prepared.programs_with(findings, errors))
+            return known, []
+    programs, failed = prepared.programs_with(findings, errors)
+    return CachedPrograms("" if failed else key, programs), failed
+
+
+def _place_of_error(error: FileError) -> tuple[str, int]:
+    return error.file, error.line
 
 
 def _save(

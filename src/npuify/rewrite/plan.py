@@ -189,8 +189,9 @@ class Draft:
         if self._scan is None or self._scan[0] != errors:
             found = [*self.about_project, *(finding for file in migrated for finding in file.found)]
             ledger = [entry for file in migrated for entry in file.ledger]
-            programs = self._prepared.programs_with(found, errors)
-            self._scan = errors, self._prepared.scan_result(found, errors, self.about_project, ledger, programs)
+            programs, failed = self._prepared.programs_with(found, errors)
+            known = [*errors, *failed]
+            self._scan = errors, self._prepared.scan_result(found, known, self.about_project, ledger, programs)
         return self._scan[1]
 
     def _kind(self, relative: str) -> str:

@@ -52,6 +52,9 @@ _EVERYWHERE: Final = frozenset(
 """Variables that a machine may have without anybody asking for anything."""
 
 
+_BEING_ASKED: Final = "whether there is a process group"
+
+
 def of_group(name: str, file: PythonFile, only_with: OnlyWith) -> Known | None:
     """What a question about the process group is answered where a program is started by itself; None: not known.
 
@@ -64,7 +67,15 @@ def of_group(name: str, file: PythonFile, only_with: OnlyWith) -> Known | None:
         return Known(True, "")
     if name not in _ALONE:
         return None
-    has_none = file.project.once(("process-group", "none"), partial(_has_none, file.run, only_with))
+    remembered = file.project.remembered
+    if remembered.get(_BEING_ASKED):
+        # What creates the group itself waits for the answer: ``if not is_initialized(): init_process_group()``.
+        return None
+    remembered[_BEING_ASKED] = True
+    try:
+        has_none = file.project.once(("process-group", "none"), partial(_has_none, file.run, only_with))
+    finally:
+        remembered[_BEING_ASKED] = False
     return Known(_ALONE[name], phrase("several processes")) if has_none else None
 
 
