@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from npuify.language import phrase
+from npuify.language import documentation_in_language, phrase
 from npuify.model import Explanation, NpuifyError, RuleInfo
 
 if TYPE_CHECKING:
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from npuify.model import ScanResult
     from npuify.options import Options
     from npuify.port.plan import Plan
+
+
+_MOST_RULES: Final = 8
+"""Rules that are listed for a name of which only they speak."""
 
 
 def rules(codes: Sequence[str] = ()) -> tuple[RuleInfo, ...]:
@@ -54,6 +58,7 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
 
     found = next((rule.explanation for rule in all_rules().values() if rule.is_called(what)), None)
     found = found or explain_code(what) or explain_name(what, torch_npu=torch_npu) or explain_replacement(what)
+    found = found or _named_by_rules(what) or _package_of(what)
     if found is None:
         similar = similar_names(what)
         raise NpuifyError(
@@ -63,6 +68,41 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
             "code of an error (EI0006), or a part of its message",
         )
     return found
+
+
+def _named_by_rules(what: str) -> Explanation | None:
+    """The rules whose documentation names it, or that look for it; None where it is no whole name, or none does."""
+    import re
+
+    from npuify.engine.catalog import all_rules
+
+    if not re.search(r"[._]|^--\w", what):
+        return None
+    name = re.compile(rf"(?<![\w.]){re.escape(what)}(?!\w)")
+    found = [
+        rule
+        for rule in all_rules().values()
+        if name.search(rule.documentation) or any(f".{what.lower()}".endswith(f".{word}") for word in rule.words)
+    ][:_MOST_RULES]
+    if not found:
+        return None
+    told = tuple(
+        f"{one.code} {one.name}: "
+        + documentation_in_language(one.documentation).partition("\n\n")[0].replace("\n", " ").strip()
+        for one in found
+    )
+    more = phrase("npuify explain {code} says more.", code=found[0].code)
+    return Explanation(what, "rules", (*told, more), (), found[0].source, found[0].evidence)
+
+
+def _package_of(what: str) -> Explanation | None:
+    """What is known of the package that a dotted name lies in; PyTorch's own names are no matter of a package."""
+    from npuify.knowledge.explain_packages import explain_package
+
+    parts = what.split(".")
+    if parts[0] in ("torch", "torch_npu") or not all(part.isidentifier() for part in parts):
+        return None
+    return next(filter(None, (explain_package(".".join(parts[:count])) for count in range(len(parts), 0, -1))), None)
 
 
 def plan(

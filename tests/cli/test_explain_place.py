@@ -63,3 +63,24 @@ def test_the_project_is_the_nearest_folder_that_looks_like_one(tmp_path: Path) -
     assert alone["thing"].values[0].value != rows["thing"].values[0].value
     with pytest.raises(NpuifyError, match="not in the project"):
         npuify.explain_place(tmp_path / "made.py", 1, project=use.parent)
+
+
+def test_an_import_is_explained_by_what_it_brings(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text("")
+    (tmp_path / "made.py").write_text("device = 'cuda:0'\n")
+    use = tmp_path / "use.py"
+    use.write_text(
+        "import os, torch.nn as nn\nfrom torch import cuda as é, device\nfrom made import device\nfrom os import *\n"
+    )
+    told = [
+        [(row.place, row.code, row.values[0].value) for row in npuify.explain_place(use, line)] for line in (1, 2, 3)
+    ]
+    assert told == [
+        [("use.py:1:8", "os", "name of a package os"), ("use.py:1:12", "nn", "module of torch torch.nn")],
+        [("use.py:2:19", "é", "module of torch torch.cuda"), ("use.py:2:30", "device", "name of torch torch.device")],
+        [("use.py:3:18", "device", "device string 'cuda:0'")],
+    ]
+    (row,) = npuify.explain_place(use, 2, 20)
+    assert row.code == "é"
+    with pytest.raises(NpuifyError, match="no expression"):
+        npuify.explain_place(use, 4)

@@ -57,7 +57,21 @@ def test_exceptions_and_messages_about_packages(what: str, kind: str, said: str)
     assert found.kind == kind and said in "\n".join(found.text)
 
 
-@pytest.mark.parametrize("what", ["zzzzqq", "error", "failed"])
+@pytest.mark.parametrize(
+    ("what", "kind", "said"),
+    [
+        ("torch.compile", "rules", "NPU403 compile-backend: "),
+        ("torch.jit.script", "rules", "NPU401 jit-script: "),
+        ("torch.channels_last", "rules", "NPU402"),
+        ("deepspeed.profiling.flops_profiler.get_model_profile", "package", "deepspeed"),
+    ],
+)
+def test_what_a_finding_is_about_is_known(what: str, kind: str, said: str) -> None:
+    found = npuify.explain(what)
+    assert found.kind == kind and said in "\n".join(found.text)
+
+
+@pytest.mark.parametrize("what", ["torch.zzzz", "own._C.forward", "zzzzqq", "error", "failed"])
 def test_nothing_is_made_up(what: str) -> None:
     with pytest.raises(NpuifyError) as raised:
         npuify.explain(what)

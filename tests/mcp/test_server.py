@@ -38,6 +38,7 @@ TOOLS = {
     *("doctor", "simulate", "verify", "verify_compare", "verify_loss"),
 }
 RUN_CODE = {"simulate", "verify"}
+SECONDS = 100
 
 
 def ask(
@@ -59,7 +60,7 @@ def ask(
         }
         words = ["-m", "npuify", "mcp", *(["--root", str(root)] if rooted else []), *options]
         command = stdio.StdioServerParameters(command=sys.executable, args=words, env=environment)
-        with anyio.fail_after(100):
+        with anyio.fail_after(SECONDS):
             async with client_module.Client(command, **client_options) as client:
                 await questions(client)
 
@@ -126,8 +127,15 @@ def test_what_an_agent_does(project: Path) -> None:
         assert answer.structured_content["left"], "no loss is computed there"
         answer = await client.call_tool("explain", {"what": "torch.cuda.Event"})
         assert "Event" in answer.content[0].text and not answer.is_error
+        answer = await client.call_tool("explain", {"what": "own._C.forward", "code": "NPU630"})
+        assert answer.structured_content["title"].startswith("NPU630")
         answer = await client.call_tool("rules", {"code": "NPU30"})
         assert "NPU301" in answer.content[0].text
+        pages, offset = [], 0
+        while offset is not None:
+            page = (await client.call_tool("rules", {"offset": offset})).structured_content
+            pages, offset = [*pages, *page["result"]], page["next_offset"]
+        assert len({one["code"] for one in pages}) == len(pages) == page["total"] > 100
 
         prompt = await client.get_prompt("migrate-to-ascend", {"path": "a project"})
         assert "checklist" in prompt.messages[0].content.text

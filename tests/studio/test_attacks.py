@@ -243,9 +243,12 @@ def test_a_dropped_file_names_no_place(served: Served, tmp_path: Path) -> None:
     for name in ("../../evil.log", "/etc/cron.d/evil", "a\0b", "x" * 5000, "evil.l/og"):
         kept = Path(served.ask("drop", file=name, text="aGVsbG8=")["path"])
         assert kept.read_bytes() == b"hello"
-        assert kept.parent.name.startswith("npuify-studio-")
+        held = kept.parents[1]
+        assert held.name.startswith("npuify-studio-") and kept.resolve().is_relative_to(held.resolve())
         if os.name == "posix":
-            assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+            assert stat.S_IMODE(held.stat().st_mode) == 0o700
+    kept = [served.ask("drop", file="rank_3 最后.log", text="aGVsbG8=")["path"] for _ in range(2)]
+    assert kept[0] != kept[1] and {Path(one).name for one in kept} == {"rank_3_最后.log"}
     assert "error" in served.ask("drop", file="a.log", text="not base 64!")
 
 

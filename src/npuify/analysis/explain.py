@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.analysis.bindings import imported
 from npuify.analysis.files import DEFINITIONS
 from npuify.analysis.flow.uses import uses_of
 from npuify.analysis.values import STRINGS, UNKNOWN, Kind, describe
 from npuify.language import ENGLISH, mark, phrase, spoken, told
+from npuify.source.python.scopes import absolute_module
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +46,8 @@ class Row(NamedTuple):
 def explain_place(model: ProgramModel, relative: str, line: int, column: int | None = None) -> list[Row]:
     """What is known of the expressions of a line, the outer ones first; with a column, of those that cover it.
 
+    Of an import it is what the names stand for that it brings.
+
     Args:
         line: from 1.
         column: from 1, as editors count, in characters.
@@ -52,8 +56,11 @@ def explain_place(model: ProgramModel, relative: str, line: int, column: int | N
     if file is None:
         return []
     nodes: list[ast.expr] = []
+    imports: list[ast.Import | ast.ImportFrom] = []
 
     def collect(node: ast.AST) -> None:
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            imports.append(node)
         if isinstance(node, ast.expr) and _begins_on(node, line) and not _is_said_by_another(node, file):
             nodes.append(node)
 
@@ -62,7 +69,14 @@ def explain_place(model: ProgramModel, relative: str, line: int, column: int | N
         offset = _offset(file, line, column)
         nodes = [node for node in nodes if _covers(node, line, offset)]
         nodes = nodes[-2:]
-    return [_row(node, file, model) for node in nodes[:_MOST_ROWS]]
+    rows = [_row(node, file, model) for node in nodes]
+    for statement in imports:
+        for alias in statement.names:
+            if alias.name == "*":
+                continue
+            if _begins_on(alias, line) and (column is None or _covers(alias, line, _offset(file, line, column))):
+                rows.append(_import_row(statement, alias, file, model))
+    return rows[:_MOST_ROWS]
 
 
 def explain_text(model: ProgramModel, relative: str, line: int, column: int | None = None) -> str:
@@ -98,9 +112,30 @@ def _row(node: ast.expr, file: FileModel, model: ProgramModel) -> Row:
         uses = [_used(one) for one in whole.destinations]
         if not whole.destinations:
             uses = [Known(phrase(Kind.UNKNOWN.value), [])]
+    return Row(_where(node, file), file.code(node), found[:_MOST_VALUES], uses[:_MOST_VALUES])
+
+
+def _import_row(statement: ast.Import | ast.ImportFrom, alias: ast.alias, file: FileModel, model: ProgramModel) -> Row:
+    if isinstance(statement, ast.Import):
+        target = alias.name
+    else:
+        module = absolute_module(statement, file.source.module, file.source.relative.endswith("__init__.py"))
+        target = f"{module}.{alias.name}" if module else alias.name
+    name = alias.asname or alias.name
+    # The project's own module of that name: a relative import never reaches a library.
+    own = bool(getattr(statement, "level", 0))
+    values = imported(f".{target}" if own else target, file, model).through(
+        file.place(alias), phrase("imported as {name}", name=name)
+    )
+    found = [Known(describe(value), list(map(_said, values.why(value)))) for value in values]
+    return Row(_where(alias, file), name, found[:_MOST_VALUES], [])
+
+
+def _where(node: ast.expr | ast.alias, file: FileModel) -> str:
+    """``FILE:LINE:COLUMN``, the column as editors count."""
     place = file.place(node)
-    column = len(file.source.segment(file.source.start(node) - place.column, file.source.start(node))) + 1
-    return Row(f"{place.file}:{place.line}:{column}", file.code(node), found[:_MOST_VALUES], uses[:_MOST_VALUES])
+    start = file.source.start(node)
+    return f"{place.file}:{place.line}:{len(file.source.segment(start - place.column, start)) + 1}"
 
 
 def _used(one: Destination) -> Known:
@@ -122,7 +157,7 @@ def _said(step: Step) -> str:
     return f"{step.place}: {told(text)}"
 
 
-def _begins_on(node: ast.expr, line: int) -> bool:
+def _begins_on(node: ast.expr | ast.alias, line: int) -> bool:
     return node.lineno == line
 
 
@@ -145,6 +180,6 @@ def _offset(file: FileModel, line: int, column: int) -> int:
     return len(text[: column - 1].encode())
 
 
-def _covers(node: ast.expr, line: int, offset: int) -> bool:
+def _covers(node: ast.expr | ast.alias, line: int, offset: int) -> bool:
     begins = (node.lineno, node.col_offset) <= (line, offset)
     return begins and (line, offset) < (node.end_lineno or line, node.end_col_offset or 0)

@@ -20,7 +20,7 @@ class Place:
     message: str
     advice: str
     subject: str
-    """What the tool ``explain`` takes."""
+    """What the tool ``explain`` takes, with the code."""
 
 
 @dataclass
@@ -89,6 +89,16 @@ class Rule:
     safety: str
     severity: str
     summary: str
+
+
+@dataclass
+class Rules:
+    """The rules, a page of them."""
+
+    result: list[Rule]
+    total: int
+    next_offset: int | None
+    """Ask again with this offset; null: these were the last."""
 
 
 @dataclass

@@ -15,7 +15,7 @@ from npuify import api
 from npuify.analysis.place import place_in
 from npuify.language import phrase
 from npuify.mcp import words
-from npuify.mcp.answers import Checked, Item, Known, Rule, RuleHelp
+from npuify.mcp.answers import Checked, Item, Known, Rule, RuleHelp, Rules
 from npuify.mcp.desk import Refused, Report, report_texts
 from npuify.model import NpuifyError
 from npuify.report.answers import render_place
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mcp.server import MCPServer
 
     from npuify.mcp.desk import Desk
+    from npuify.model import Explanation
 
 _What = Annotated[
     str,
@@ -34,11 +35,28 @@ _What = Annotated[
 ]
 
 
+_OfFinding = Annotated[
+    str, Field(description="The code of the finding whose subject this is: explained where the subject is not known.")
+]
+
+
+def _known(what: str, code: str, torch_npu: str | None) -> Explanation:
+    try:
+        return npuify.explain(what, torch_npu=torch_npu)
+    except NpuifyError:
+        # A subject may be a word of the project's own, such as the name of an extension.
+        if not code:
+            raise
+        return npuify.explain(code)
+
+
 def add_questions(server: MCPServer, desk: Desk) -> None:
     """What is known of names and rules."""
 
     @server.tool(title="Explain", annotations=words.READS)
-    async def explain(ctx: Context, what: _What, torch_npu: words.Release = "") -> Annotated[CallToolResult, Known]:
+    async def explain(
+        ctx: Context, what: _What, torch_npu: words.Release = "", code: _OfFinding = ""
+    ) -> Annotated[CallToolResult, Known]:
         """What is known of a code, a name, an operator, a variable, an error, or of a place in a Python file."""
         place = place_in(what)
         if place is not None:
@@ -46,20 +64,23 @@ def add_questions(server: MCPServer, desk: Desk) -> None:
             rows = await desk.call(partial(npuify.explain_place, file, *place[1:]))
             told = render_place(rows, "text").splitlines()
             return desk.answer(Known, Known(what, "place", told, [], "the program model", ""))
-        found = await desk.call(partial(npuify.explain, what, torch_npu=torch_npu or None))
+        found = await desk.call(partial(_known, what, code, torch_npu or None))
         releases = [{"torch_npu": one.torch_npu, "name": one.name, "note": one.note} for one in found.releases]
         known = Known(found.title, found.kind, list(found.text), releases, found.source, found.evidence.value)
         return desk.answer(Known, known)
 
     @server.tool(title="List the rules", annotations=words.READS)
-    async def rules(code: words.Code = "") -> list[Rule]:
-        """The rules of npuify, with code, name and safety; rule_help has more of each."""
-        every = await desk.call(api.rules)
-        return [
+    async def rules(
+        code: words.Code = "", offset: words.Offset = 0, limit: words.Limit = words.PAGE
+    ) -> Annotated[CallToolResult, Rules]:
+        """The rules of npuify, with code, name and safety, page by page; rule_help has more of each."""
+        every = [one for one in await desk.call(api.rules) if one.code.startswith(code)]
+        page = [
             Rule(one.code, one.name, one.safety.value, one.severity.value, one.summary)
-            for one in every
-            if one.code.startswith(code)
+            for one in every[offset : offset + limit]
         ]
+        more = offset + limit if offset + limit < len(every) else None
+        return desk.answer(Rules, Rules(page, len(every), more))
 
     @server.tool(title="Help on a rule", annotations=words.READS)
     async def rule_help(

@@ -29,6 +29,8 @@ _MOST: Final = 8
 """Reviews, or commands, at one time: each holds a project in memory."""
 _REMEMBERED: Final = 20
 """Commands that have ended, and whose output can still be asked for."""
+_LONGEST_NAME: Final = 80
+"""Of a file that is dropped in: what every system takes, in whatever script."""
 
 
 class Opened:
@@ -180,7 +182,8 @@ class State:
             return self._running[name]
 
     def drop(self, name: str, content: str) -> str:
-        """Keep a file that was dropped in until the server ends; its path. Its name is ours but for the ending.
+        """Keep a file that was dropped in until the server ends; its path. In a folder of its own, it has the name
+        that it had, as far as that is plain: answers tell of it by its name, and ranks are known by those of logs.
 
         Args:
             content: in base 64.
@@ -195,8 +198,9 @@ class State:
         with self._lock:
             if self._dropped is None:
                 self._dropped = tempfile.TemporaryDirectory(prefix="npuify-studio-")
-        ending = "".join(one for one in Path(name).suffix[:10] if one.isalnum() or one == ".")
-        path = Path(self._dropped.name) / f"{secrets.token_hex(4)}{ending}"
+        plain = "".join(one if one.isalnum() or one in "._-" else "_" for one in name)[-_LONGEST_NAME:].lstrip(".")
+        path = Path(self._dropped.name) / secrets.token_hex(4) / (plain or "file")
+        path.parent.mkdir()
         path.write_bytes(data)
         return str(path)
 

@@ -10,6 +10,8 @@ import { spoken, t } from "./words.js";
 const WHO = ["migrated", "review", "manual", "note"];
 const TABS = ["overview", "findings", "files", "ledger", "write"];
 const filters = { q: "", who: "", state: "", area: "", code: "", file: "" };
+/** Where one was in the list of findings, by review: undo, and a look at a file, lead back there. */
+const places = new Map();
 const explanations = new Map();
 
 export async function reviewPage(page, id, tab, rest) {
@@ -140,11 +142,12 @@ async function findings(body, { id, stand, explain: explains }) {
       h("span", { class: "what" }, item.message)];
   };
   const list = new LongList(t("tab.findings"), 56, draw, (index) => show(shown[index]));
+  const same = (item) => (one) => one.id === item.id && file(one).file === item.place;
   const again = async (item) => {
     told = await ask("items", { id });
     stand(told);
     filter(true);
-    const now = told.items.find((one) => one.id === item.id && file(one).file === file(item).file);
+    const now = told.items.find(same({ id: item.id, place: file(item).file }));
     if (now) show(now);
   };
   const decide = (item, made) => doing(async () => {
@@ -157,7 +160,11 @@ async function findings(body, { id, stand, explain: explains }) {
     say(t(made === null ? "decided.back" : made ? "decided.accepted" : "decided.refused"));
     await again(item);
   });
-  const show = (item) => fill(detail,
+  const show = (item) => {
+    places.set(id, { id: item.id, place: file(item).file });
+    fill(detail, ...details(item));
+  };
+  const details = (item) => [
     h("h2", {}, explains(h("button", { type: "button", class: "link", id: "explain" }, item.code), item), ` ${item.name.replaceAll("-", " ")}`),
     h("p", {}, h("a", { href: address(id, file(item).file, item.line) }, h("code", {}, named(`${file(item).shown}:${item.line}`)))),
     h("p", {}, item.message), item.advice && h("p", {}, `→ ${item.advice}`),
@@ -167,7 +174,7 @@ async function findings(body, { id, stand, explain: explains }) {
     item.state !== "none" && h("p", { class: "line" }, h("span", {}, t("rule.all", { code: item.code })),
       h("button", { type: "button", id: "rule-accept", "aria-pressed": told.rules[item.code] === true, onclick: rule(item, true) }, t("accept")),
       h("button", { type: "button", id: "rule-refuse", "aria-pressed": told.rules[item.code] === false, onclick: rule(item, false) }, t("refuse")),
-      item.code in told.rules && h("button", { type: "button", onclick: rule(item, null) }, t("take.back"))));
+      item.code in told.rules && h("button", { type: "button", onclick: rule(item, null) }, t("take.back")))];
   const filter = (keep = false) => {
     const q = filters.q.toLowerCase();
     shown = told.items.filter((item) => (!filters.who || item.who === filters.who) && (!filters.state || item.state === filters.state)
@@ -196,6 +203,8 @@ async function findings(body, { id, stand, explain: explains }) {
       h("button", { type: "button", onclick: () => { clear(); findings(body, { id, stand, explain: explains }); } }, t("clear")), count),
     h("div", { class: "beside" }, list.element, detail));
   filter();
+  const before = places.has(id) ? shown.findIndex(same(places.get(id))) : -1;
+  if (before >= 0) list.go(before);
   hideTip();
 }
 
