@@ -120,6 +120,7 @@ MODULES = (
     "rules.operators.stand_ins",
     "rules.packages.gone_names",
     "rules.packages.old_scalars",
+    "rules.packages.loaded_objects",
     "rules.packages.third_party",
     "rules.packages.extensions.survey",
     "rules.packages.extensions.builders",

@@ -22,6 +22,8 @@ class Replacement(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     becomes: str = ""
     module: str = ""
     value: str = ""
+    argument: str = ""
+    drop: bool = False
     safety: str = "safe"
     advice: str = ""
     evidence: Evidence

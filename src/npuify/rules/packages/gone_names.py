@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.removed import removed_name, removed_names
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.call_edits import without_keyword
 from npuify.rules.common.calls import keyword_of
 from npuify.rules.common.import_guards import has_fallback, in_function
 from npuify.rules.common.statements import ends_its_line, indentation
@@ -34,10 +35,14 @@ _SHORT = (
     ".solve(",
     "torch._six",
     "_six import",
+    "transforms.scale(",
+    "import scale",
 )
 """Words for what is called by short names, and often without its module."""
 _ASKS = re.compile(r"(?i)\bhasattr\(|version|torch\w*\s*[<>=]|\b_?(?:old|new|is|has|pt|py)_?torch|[<>=]\s*\(\d")
 """What a condition says that asks for the torch there is, or for a name of it."""
+_HOLDERS = ("torch", "torchvision")
+"""The packages whose names the table has; torchvision is the one that goes with a torch."""
 _OF_OTHERS = re.compile(rb"\b(?:np|numpy|linalg|scipy|sp|la|fft|jnp|cupy|cp|fftpack|tf|signal)\Z")
 
 
@@ -50,10 +55,16 @@ _COMMON = frozenset(
 
 
 def _words() -> tuple[str, ...]:
-    """One word for each name: the last part where it is no word of every day, else more of the name."""
+    """One word for each name: the last part where it is no word of every day, else more of the name.
+
+    What takes an argument that is edited is a reason to parse a file, too, which the words of NPU661 are not.
+    """
     found = set(_SHORT)
-    for name in removed_names():
+    for name, known in removed_names().items():
         if "(" in name:
+            row = known.replacement
+            if row is not None and (row.drop or row.argument):
+                found.add(f"{name.partition('(')[0].rpartition('.')[2]}(")
             continue
         *folders, parent, last = name.split(".")
         if last.lower() in _COMMON:
@@ -130,7 +141,7 @@ def _asked_for(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     holder, word = node.args
     name = file.qualname(holder) or ""
-    if name.partition(".")[0] != "torch" or not isinstance(word, ast.Constant) or not isinstance(word.value, str):
+    if name.partition(".")[0] not in _HOLDERS or not isinstance(word, ast.Constant) or not isinstance(word.value, str):
         return
     gone = _gone(f"{name}.{word.value}", file)
     if gone is not None and not _is_prepared(node, file) and file.source.is_builtin("getattr", file.scope(node)):
@@ -139,7 +150,7 @@ def _asked_for(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
 
 def _import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:
     for alias in node.names:
-        gone = _gone(alias.name, file) if alias.name.startswith("torch.") else None
+        gone = _gone(alias.name, file) if alias.name.partition(".")[0] in _HOLDERS else None
         if gone is None or _is_prepared(node, file):
             continue
         plain = alias.asname is None and gone.name == "torch._six"
@@ -147,7 +158,7 @@ def _import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:
 
 
 def _import_from(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
-    if node.level or (node.module or "").partition(".")[0] != "torch":
+    if node.level or (node.module or "").partition(".")[0] not in _HOLDERS:
         return
     found = {alias.name: _gone(f"{node.module}.{alias.name}", file) for alias in node.names}
     gone = {name: known for name, known in found.items() if known is not None}
@@ -198,7 +209,7 @@ def _attribute(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
         if gone is not None and file.is_tensor(node.value) and not _is_prepared(node, file):
             yield _report(node, gone, [], file)
         return
-    if name is None or not name.startswith("torch.") or isinstance(node.ctx, ast.Store):
+    if name is None or name.partition(".")[0] not in _HOLDERS or isinstance(node.ctx, ast.Store):
         return
     called = isinstance(parent, ast.Call) and parent.func is node
     gone = (_gone(f"{name}()", file, whole=True) if called else None) or _gone(name, file)
@@ -221,7 +232,9 @@ def _renamed(node: ast.Attribute, name: str, gone: Removed, file: PythonFile) ->
         if file.qualname(root) == row.becomes.rpartition(".")[0]:
             return [file.replace(node, f"{file.code(root)}.{row.becomes.rpartition('.')[2]}")]
         root = root.value
-    if file.qualname(root) == "torch":
+    if file.qualname(root) == row.becomes.rpartition(".")[0]:
+        return [file.replace(node, f"{file.code(root)}.{row.becomes.rpartition('.')[2]}")]
+    if file.qualname(root) == "torch" and row.becomes.startswith("torch."):
         return [file.replace(node, f"{file.code(root)}{row.becomes.removeprefix('torch')}")]
     return []
 
@@ -259,7 +272,7 @@ def _call(
 @rule(
     "NPU661",
     "argument-gone-from-torch",
-    Safety.MANUAL,
+    Safety.SAFE,
     Severity.WARNING,
     words=_words_of_arguments(),
     common_words=True,
@@ -269,17 +282,45 @@ def _call(
 def argument_gone_from_torch(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A keyword argument that a function or class of an older torch has is gone from the torch aimed at.
 
-    The finding says what to use in its place. Nothing is said where the program asks for the torch there is.
+    It is called by its new name, or left out where nothing but what is printed depends on it; elsewhere the finding
+    says what to use in its place. Nothing is said where the program asks for the torch there is.
+
+    Before::
+
+        import torch
+        from torchvision.utils import save_image
+        save_image(images, "images.png", normalize=True, range=(-1, 1))
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=3, verbose=True)
+
+    After::
+
+        import torch
+        from torchvision.utils import save_image
+        save_image(images, "images.png", normalize=True, value_range=(-1, 1))
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=3)
     """
     if not any(keyword.arg for keyword in node.keywords):
         return
     name = file.qualname(node.func) or ""
-    if not name.startswith("torch."):
+    if name.partition(".")[0] not in _HOLDERS:
         return
     for keyword in node.keywords:
         gone = _gone(f"{name}({keyword.arg})", file, whole=True) if keyword.arg else None
         if gone is not None and keyword_of(node, keyword.arg or "") is not None and not _is_prepared(node, file):
-            yield _report(keyword.value, gone, [], file, names=f"{keyword.arg}= of {name}")
+            edits = _of_argument(node, keyword, gone, file)
+            yield _report(keyword.value, gone, edits, file, names=f"{keyword.arg}= of {name}")
+
+
+def _of_argument(call: ast.Call, keyword: ast.keyword, gone: Removed, file: PythonFile) -> list[Edit]:
+    """The argument by its new name, or left out."""
+    row = gone.replacement
+    if row is None:
+        return []
+    if row.argument:
+        start = file.source.start(keyword)
+        return [file.edit(start, start + len(keyword.arg or ""), row.argument)]
+    edit = without_keyword(call, keyword, file) if row.drop else None
+    return [edit] if edit is not None else []
 
 
 def _gone(name: str, file: PythonFile, *, whole: bool = False) -> Removed | None:
@@ -316,9 +357,12 @@ def _report(
         else ""
     )
     last += " them" if last and ", " in what else " it" if last else ""
+    told = phrase("torch {torch} has no {what}{last}", torch=file.release.torch, what=what, last=last)
+    if gone.name.startswith("torchvision."):
+        told = phrase("the torchvision of torch {torch} has no {what}", torch=file.release.torch, what=what)
     return file.report(
         node,
-        phrase("torch {torch} has no {what}{last}", torch=file.release.torch, what=what, last=last),
+        told,
         edits=edits,
         safety=safety if edits else Safety.MANUAL,
         severity=Severity.ERROR if stops and not edits and not in_function(node, file) else None,

@@ -113,7 +113,7 @@ def _removed() -> Form:
     lines = []
     for name, known in sorted(removed_names().items()):
         row = known.replacement
-        if row is None:
+        if row is None or name.startswith("torchvision."):
             continue
         if row.becomes:
             lines.append(f"{row.becomes}  # {name}")

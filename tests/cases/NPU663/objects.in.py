@@ -1,0 +1,29 @@
+import argparse
+import torch
+from torch import nn
+
+args = argparse.ArgumentParser().parse_args()
+print(args.lr)
+model = torch.load("m.pt")
+model.eval()
+net = torch.load(
+    open("m.pt", "rb"),
+    map_location="cpu",  # from any device
+)
+out = net(torch.ones(1))
+torch.load("m.pt").eval()
+
+other = nn.Linear(1, 1)
+torch.save({"model": other.state_dict(), "args": args}, "c.pt")
+checkpoint = torch.load("c.pt")
+other.load_state_dict(checkpoint["model"])
+before = torch.load("d.pt")
+print(before["args"].lr, before["state"])
+
+
+class Server:
+    def __init__(self):
+        self.net = torch.load("n.pt", "cpu")
+
+    def run(self, x):
+        return self.net(x)
