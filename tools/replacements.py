@@ -1,4 +1,4 @@
-"""Write the table of replaced kernels into ``docs/kernels.md``.
+"""Write the table of replaced kernels into ``docs/kernels.md``, and its Chinese form into the page in Chinese.
 
 python -m tools.replacements
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from npuify.knowledge.replacements import as_table
+from npuify.language import speaking
 
 PAGE = Path(__file__).parents[1] / "docs" / "kernels.md"
+CHINESE = PAGE.with_name("kernels.zh-CN.md")
 _BEGIN, _END = "<!-- replacements: python -m tools.replacements -->\n", "<!-- end -->"
 
 
@@ -21,3 +23,5 @@ def renewed(page: str) -> str:
 
 if __name__ == "__main__":
     PAGE.write_text(renewed(PAGE.read_text("utf-8")), "utf-8")
+    with speaking("zh"):
+        CHINESE.write_text(renewed(CHINESE.read_text("utf-8")), "utf-8")

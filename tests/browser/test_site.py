@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
+from tools.site import pictures
 from tools.site.build import build
 from tools.site.tree import ROOT
 
@@ -61,3 +63,16 @@ def test_the_picture_of_a_report(browser: Browser, tmp_path: Path) -> None:
     browser.open(page.as_uri())
     assert browser.run("return document.querySelectorAll('tr.row').length") > 20
     browser.shoot("report")
+
+
+def test_pictures_of_the_report_are_made(tmp_path: Path) -> None:
+    if not pictures.browser():
+        pytest.skip("needs Chromium on the PATH")
+    taken = pictures.take(tmp_path)
+    shown = [picture.read_bytes() for picture in taken]
+    assert [picture.name for picture in taken] == ["report.png", "report-zh.png"]
+    assert shown[0] != shown[1]
+    for picture, data in zip(taken, shown, strict=True):
+        assert struct.unpack(">II", data[16:24]) == (pictures.WIDTH, pictures.HEIGHT)
+        kept = (pictures.IMAGES / picture.name).read_bytes()
+        assert struct.unpack(">II", kept[16:24]) == (pictures.WIDTH, pictures.HEIGHT)

@@ -11,15 +11,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 import typer.testing
+from tools.catalogs.domains import COMMENTED, files_with_texts
 
 import npuify
 from npuify import api
 from npuify.cli.language import run_in_language
 from npuify.cli.program import _COMMANDS, program
-from npuify.language import speaking
+from npuify.distribute.codes import CODES
+from npuify.engine.ledger.reasons import REASONS
+from npuify.knowledge.replacements import families
+from npuify.language import phrase, plural, speaking
 from npuify.options import Options
 from npuify.report import render_scan
 from npuify.report.answers import render_explanation, render_rules
+from npuify.run.patches import PATCHES
+from npuify.scripts.template import in_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -95,6 +101,85 @@ def test_findings_of_all_cases(tmp_path: Path) -> None:
     _check_cases(tmp_path, 1)
 
 
+def test_codes_of_a_conversion(chinese: None) -> None:
+    texts = {code: (one.summary, one.explanation) for code, one in CODES.items()}
+    assert not {code: text for code, both in texts.items() for text in both if phrase(text) == text}
+
+
+def test_patches(chinese: None) -> None:
+    said = {patch.name: phrase(patch.summary) for patch in PATCHES}
+    assert not {name: text for name, text in said.items() if english_in(text) or text.isascii()}
+
+
+def test_reasons_for_which_a_place_is_cleared(chinese: None) -> None:
+    for one in REASONS.values():
+        said = (plural(f"{{count}} {one.one}", f"{{count}} {one.many}", 2), phrase(one.many), phrase(one.text))
+        assert not [text for text in said if text.isascii()], one
+
+
+@pytest.mark.parametrize("kind", COMMENTED)
+def test_comments_of_written_files(kind: str, chinese: None) -> None:
+    """Of launch scripts, of a new project and of a guide: no comment is in English."""
+    files = [path for path in files_with_texts() if path.suffix == kind]
+    assert files
+    for path in files:
+        left = [line.partition("# ")[2] for line in in_language(path.read_text("utf-8")).splitlines() if "# " in line]
+        assert not [text for text in left if english_in(text) and "shellcheck" not in text], path
+
+
+JSON = (
+    "doctor --format json",
+    "launch train.py --cards 8 --format json",
+    "distribute . -o ../made --entry train.py --format json",
+    "checklist . --format json",
+    "diagnose run.log --format json",
+    "verify loss one.log two.log --format json",
+)
+"""Command lines whose JSON holds texts, and names their language."""
+OF_A_PROJECT = {
+    "train.py": "import torch\nfrom torch.utils.data import DataLoader\nmodel = torch.nn.Linear(2, 1).cuda()\n"
+    "optimizer = torch.optim.SGD(model.parameters(), 0.1)\nfor x, y in DataLoader([(torch.ones(2), torch.ones(1))]):\n"
+    "    loss = (model(x.cuda()) - y.cuda()).sum()\n    loss.backward()\n    optimizer.step()\n",
+    "run.log": 'Traceback (most recent call last):\n  File "train.py", line 3, in <module>\n'
+    "RuntimeError: NPU out of memory. Tried to allocate 2.00 GiB\n",
+    "one.log": "".join(f"step {step} loss {3 / (step + 1):.4f}\n" for step in range(60)),
+    "two.log": "".join(f"step {step} loss {3 / (step + 1) + step / 100:.4f}\n" for step in range(60)),
+}
+
+
+@pytest.mark.parametrize("line", JSON)
+def test_json_of_commands(
+    line: str, chinese: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    for name, text in OF_A_PROJECT.items():
+        (project / name).write_text(text)
+    monkeypatch.chdir(project)
+    monkeypatch.setattr(sys, "argv", ["npuify", *line.split()])
+    with pytest.raises(SystemExit):
+        run_in_language(program(line.split()[0]))
+    document = json.loads(capsys.readouterr().out)
+    assert document["language"] == "zh"
+    wrong = [text for text in _english_texts(document) if not text.startswith(NO_TEXTS)]
+    assert not wrong
+
+
+NO_TEXTS = (
+    "commands:",
+    "files:",
+    "run.sh:",
+    "env.sh:",
+    "excerpt:",
+    "exception:",
+    "text:",
+    "kind:",
+    "state:",
+    "meaning:",
+)
+"""Keys of JSON whose values are commands, files, states, and what a program or the vendor wrote."""
+
+
 def test_rules(chinese: None) -> None:
     assert not list(english_lines(render_rules(api.rules(), "text")))
 
@@ -108,13 +193,16 @@ NAMES = (
 
 def test_explanations(chinese: None) -> None:
     wrong = {}
-    for name in (*NAMES, *[rule.code for rule in api.rules()]):
+    for name in (*NAMES, *CODES, *families(), *[rule.code for rule in api.rules()]):
         text = render_explanation(npuify.explain(name), "text")
         # Not the code of a rule's example, nor a comment in a command; a source is quoted as it is called.
         lines = [
             line
             for line in english_lines(text)
-            if not line.startswith("      ") and not line.strip().startswith("export ") and "来源" not in line
+            if not line.startswith("      ")
+            and not line.strip().startswith("export ")
+            and "来源" not in line
+            and "已与此比较" not in line
         ]
         if lines:
             wrong[name] = lines

@@ -14,7 +14,7 @@ from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
 from npuify.scripts.template import comments
-from tools.catalogs.domains import CATALOGS, PACKAGE, domain_of, files_with_texts
+from tools.catalogs.domains import CATALOGS, COMMENTED, PACKAGE, domain_of, files_with_texts
 from tools.catalogs.python_texts import Glued, texts_of
 from tools.catalogs.tables import texts_of_table
 
@@ -47,7 +47,7 @@ def extract() -> Extracted:
     left_out = tomli.loads(_NOT_TEXT.read_text("utf-8")).get("texts", {})
     for path in files_with_texts():
         relative = path.relative_to(PACKAGE).as_posix()
-        if path.suffix == ".sh":
+        if path.suffix in COMMENTED:
             found = [Message(text, "", relative) for text in comments(path.read_text("utf-8"))]
         elif path.suffix == ".toml":
             found = [Message(text, "", relative) for text in texts_of_table(path)]

@@ -46,8 +46,9 @@ _NO_TEXTS = (
     "selftest/areas/form_rows.py",
     "language",
 )
-_SCRIPTS = ("launch/templates", "scripts/templates")
-"""Folders of scripts whose comments are texts."""
+_SCRIPTS = ("launch/templates", "scripts/templates", "handover/scripts", "scaffold/templates")
+"""Folders of scripts and files of settings whose comments are texts."""
+COMMENTED = (".sh", ".yaml", ".txt")
 _OF_TABLES = {
     "causes": "failures",
     "errors": "failures",
@@ -64,7 +65,7 @@ _OF_TABLES = {
 def domain_of(path: Path) -> str:
     """The name of the catalog for the texts of a file; empty where it has none."""
     relative = path.relative_to(PACKAGE).as_posix()
-    if path.suffix == ".sh":
+    if path.suffix in COMMENTED:
         return relative.partition("/")[0] if relative.startswith(_SCRIPTS) else ""
     if relative.startswith(_NO_TEXTS) or relative.startswith(STILL_ENGLISH.rooms):
         return ""
@@ -81,5 +82,9 @@ def domain_of(path: Path) -> str:
 
 def files_with_texts() -> list[Path]:
     """All files that have texts, in order."""
-    found = [*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.toml"), *PACKAGE.rglob("*.sh")]
+    found = [
+        *PACKAGE.rglob("*.py"),
+        *PACKAGE.rglob("*.toml"),
+        *(path for kind in COMMENTED for path in PACKAGE.rglob(f"*{kind}")),
+    ]
     return sorted(path for path in found if domain_of(path))

@@ -24,6 +24,16 @@ _CODE = re.compile(
     r"|^\s*(?:npuify|python|docker|torchrun|firewall-cmd|\S+\.py) (?:\S+ )*--\w.*(?<!\.)$"
 )
 """What tells that a string is code, a pattern or a command line."""
+_RUN = re.compile(r"(?<![\w.\-/])[A-Za-z][a-z']*(?:,? [a-z']+){2,}(?![\w./(=\-])")
+"""Words one after the other, as no code has them: a sentence may name a call, and is one all the same."""
+_PATTERN = re.compile(r"\(\?|\\[wsSbd.]|^\n?(?:import|SELECT|from \S+ import) ")
+_TAG = re.compile(r"</?[a-z!][^<>]*>")
+_PAGE = re.compile(
+    r"</?(?:article|b|button|code|details|div|h[1-6]|li|option|p|section|small|span|summary|td|th|title)\b[ >]"
+)
+"""What tells that a string is a piece of a page, and not code with angle brackets."""
+_NAMES_ON_PAGES = re.compile(r"npuify(?: [a-z]+)*|torch(?:_npu)?|&\w+;|[A-Z]+\b|status=|<")
+"""What is between the tags of pages and in no language."""
 _READ_BY_PEOPLE = {"message", "advice", "help", "why", "title"}
 _ERRORS = {"NpuifyError", "Refused", "FileError", "BadParameter"}
 _FOR_PROGRAMMERS = {"TypeError", "ValueError", "RuntimeError", "KeyError", "AssertionError", "RuleDefinitionError"}
@@ -51,7 +61,19 @@ class Glued(NamedTuple):
 
 def is_prose(text: str, words: int = 3) -> bool:
     """Whether a string reads as something for people."""
-    return " " in text.strip() and len(_WORD.findall(text)) >= words and not _CODE.search(text)
+    if " " not in text.strip():
+        return False
+    if len(_WORD.findall(text)) >= words and not _CODE.search(text):
+        return True
+    return bool(_RUN.search(text)) and not _PATTERN.search(text)
+
+
+def on_pages(html: str) -> list[str]:
+    """The words between the tags of a piece of HTML, and those of its titles, that no language was asked for."""
+    if not _PAGE.search(html):
+        return []
+    titles = re.findall(r"(?:title|alt|aria-label|placeholder)=[\"']([^\"'<>]*)", html)
+    return [part.strip() for part in (*_TAG.split(html), *titles) if _WORD.search(_NAMES_ON_PAGES.sub("", part))]
 
 
 def texts_of(source: str, *, all_strings: bool) -> tuple[list[Text], list[Glued]]:
@@ -95,10 +117,14 @@ def texts_of(source: str, *, all_strings: bool) -> tuple[list[Text], list[Glued]
             continue
         if isinstance(node, ast.JoinedStr):
             shown = "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
-            if is_prose(shown) and not re.search(r"--\w|^bash ", shown):  # command lines are put together
+            if _PAGE.search(shown):
+                glued += (Glued(node.lineno, part) for part in on_pages(shown))
+            elif is_prose(shown) and not re.search(r"^[^#]*--\w|^bash ", shown):  # command lines are put together
                 glued.append(Glued(node.lineno, shown))
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and is_prose(node.value):
-            if node.value not in known:
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if _PAGE.search(node.value):
+                glued += (Glued(node.lineno, part) for part in on_pages(node.value))
+            elif is_prose(node.value) and node.value not in known:
                 found.append(Text(node.value, "", node.lineno))
     return found, glued
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 FIELDS = {
     "message", "advice", "title", "why", "fix", "question", "answers", "meaning", "note", "caveat", "topic",
     "threshold", "equivalent", "what", "how", "changes", "stays", "refused", "set", "summary",
+    "differs", "limits", "cost",
 }  # fmt: skip
 """Keys of rows that hold a text, or a list of them."""
 ALSO_IN = {("environment.toml", "values"), ("components.toml", "about")}

@@ -16,9 +16,14 @@ def main() -> None:
     builds.add_argument("-o", "--output", type=Path, default=Path("out/site"))
     outputs = commands.add_parser("outputs", help="run the commands on pages again, and write what they print")
     outputs.add_argument("pages", nargs="*", type=Path, help="default: all that have such commands")
+    commands.add_parser("pictures", help="take the pictures of the report again (needs Chromium)")
     asked = parser.parse_args()
     if asked.command == "build":
         build(asked.output)
+    elif asked.command == "pictures":
+        from tools.site.pictures import take
+
+        print("\n".join(map(str, take())))
     else:
         from tools.site.sessions import renew
 

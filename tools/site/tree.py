@@ -18,6 +18,10 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 _OUTSIDE = re.compile(r"\[([^\]]+)\]\((?:\.\./)+([^)#]*)(?:#[^)]*)?\)")
 """A link to a file of the repository that is no page."""
+_IN_BOTH = ("glossary.md",)
+"""Pages that are written in both languages at once."""
+_TABLE = re.compile(r"<!-- table: ([\w-]+\.md) (\w+) -->\n[^\n]*\n")
+"""In a translated page, in the place of a table that a tool writes into the English one; then a link to it."""
 _OTHER_LANGUAGE = re.compile(r"^\[[^\]]+\]\([^)/]*\.md\)\n+", re.MULTILINE)
 """A line that is nothing but a link to the page in another language."""
 
@@ -34,10 +38,11 @@ def write_tree(folder: Path, language: SiteLanguage) -> None:
         written.parent.mkdir(parents=True, exist_ok=True)
         translated = page.with_suffix(f"{language.suffix}.md")
         text = (translated if translated.exists() else page).read_text(encoding="utf-8")
-        if not translated.exists():
+        if not translated.exists() and page.name not in _IN_BOTH:
             heading, _, rest = text.partition("\n")
             note = in_language("This page has not been translated yet.", language)
             text = f"{heading}\n\n!!! note\n\n    {note}\n{rest}"
+        text = _TABLE.sub(_table, text)
         depth = len(written.relative_to(folder).parents) - 1
         written.write_text(_links(text, folder, depth), encoding="utf-8")
     for path, text in reference.pages(language).items():
@@ -48,6 +53,20 @@ def write_tree(folder: Path, language: SiteLanguage) -> None:
 def english_pages() -> list[Path]:
     """The pages of ``docs`` as they are written in English, in the order of their names."""
     return [page for page in sorted(DOCS.rglob("*.md")) if not page.name.endswith(f"{CHINESE.suffix}.md")]
+
+
+def _table(match: re.Match[str]) -> str:
+    """What stands between the marks of a tool in a page.
+
+    Raises:
+        ValueError: the page has no such marks.
+    """
+    page, name = match.groups()
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.search(rf"<!-- {name}: begin[^\n]*-->\n(.*?)<!-- {name}: end -->", text, re.DOTALL)
+    if found is None:
+        raise ValueError(f"{page} has no table called {name}")
+    return found[1]
 
 
 def _links(text: str, folder: Path, depth: int) -> str:

@@ -266,7 +266,7 @@ def _import_module(node: ast.Call, file: FileModel, model: Engine) -> Values:
 def _str(node: ast.Call, file: FileModel, model: Engine) -> Values:
     """``str(x.device)`` says a device, as its type does; a text stays what it is."""
     if len(node.args) != 1 or node.keywords:
-        return made(Value(Kind.STRING), file.place(node), "made by builtins.str()")
+        return made(Value(Kind.STRING), file.place(node), phrase("made by {name}()", name="str"))
 
     def as_text(value: Value) -> Value:
         if value.kind is Kind.DEVICE:

@@ -35,7 +35,7 @@ def values_of_parameter(arg: ast.arg, default: ast.expr | None, scope: Scope, fi
     function = scope.node
     place = file.place(arg)
     if not isinstance(function, (*DEFINITIONS, ast.Lambda)):
-        return unknown(place, f"parameter {arg.arg}")
+        return unknown(place, phrase("parameter {name}", name=arg.arg))
     own = _own_object(arg, function, file, model)
     if own:
         return own

@@ -135,9 +135,10 @@ def _job(
     more: dict[str, str] | None = None,
 ) -> int:
     from npuify.cli.output import put
-    from npuify.launch.answer import as_json, launch_text
+    from npuify.launch.answer import launch_text
     from npuify.launch.job import job
     from npuify.launch.launch import launch as make
+    from npuify.report.in_language import as_json
 
     method = _method(entry, asked)
     made = job(
@@ -189,9 +190,10 @@ def _cluster(
     format: ShortFormat,
 ) -> int:
     from npuify.cli.output import put
-    from npuify.launch.answer import as_json, cluster_text
+    from npuify.launch.answer import cluster_text
     from npuify.launch.cluster.build import build, cluster
     from npuify.model import NpuifyError
+    from npuify.report.in_language import as_json
 
     if asked.cards is not None or asked.nodes is not None or asked.master:
         raise NpuifyError("with --cluster, --cards, --nodes and --master come from its file", file=str(hosts))

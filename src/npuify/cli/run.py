@@ -51,12 +51,13 @@ def run(
     npuify run --device simulated -m package.train; eval "$(npuify run --print-environment)"
     """
     from npuify.cli.output import put
+    from npuify.language import phrase
     from npuify.run import launch
     from npuify.run.patches import PATCHES
 
     if show:
         width = max(len(patch.name) for patch in PATCHES)
-        put("".join(f"{patch.name:{width}}  {patch.summary}\n" for patch in PATCHES), None)
+        put("".join(f"{patch.name:{width}}  {phrase(patch.summary)}\n" for patch in PATCHES), None)
         return NOTHING_LEFT
     settings = launch.settings_for(device.value, trace, disable or [], log=log)
     if print_environment:

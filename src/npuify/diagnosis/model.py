@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from npuify.language import ENGLISH
 from npuify.model import Evidence  # noqa: TC001 - the type of fields
 
 VERSION: Final = 1
@@ -93,6 +94,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
 
     version: int = VERSION
     tool: str
+    language: str = ENGLISH
+    """Of all text for people: ``en`` or ``zh``."""
     confidence: Confidence
     cause: str
     """An id that does not change; empty where none is known."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from npuify.language import mark, phrase, plural, told
 from npuify.report import printable, schema_text
+from npuify.report.in_language import as_json
 
 from .model import Confidence
 
@@ -46,7 +45,7 @@ def size_of(diagnosis: Diagnosis) -> str:
 
 def render_json(diagnosis: Diagnosis) -> str:
     """The diagnosis as JSON; ``version`` says which form."""
-    return printable(msgspec.json.format(msgspec.json.encode(diagnosis), indent=2).decode("utf-8") + "\n")
+    return printable(as_json(diagnosis))
 
 
 def json_schema() -> str:

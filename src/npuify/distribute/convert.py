@@ -336,7 +336,7 @@ def _merged(
             end=Position(1, 1),
             before="",
             after="a new file",
-            message="the helper module that converted files import",
+            message=phrase("the helper module that converted files import"),
         )
         for helper in texts
         if helper.endswith(f"{HELPER}.py")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import mark, phrase
 from npuify.model import Evidence, NpuifyError
 from npuify.report.doctor import ORDER, CardLine, Check, Machine, Report, Result, Status, worst_of
 from npuify.version import __version__
@@ -58,7 +58,7 @@ def check_environment(
         # The variables of this shell say nothing about another machine's files.
         machine, source = Here(root, environment or {}), str(root)
     else:
-        machine, source = Here(environment=environment), "this machine"
+        machine, source = Here(environment=environment), mark("this machine")
     recorder = Recorder(machine)
     live = captured is None and root is None
     facts = gather(recorder, python, live=live, files_only=root is not None and not environment)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import phrase
+from npuify.language import mark, phrase
 from npuify.model import NpuifyError
 from npuify.report.doctor import ORDER, Status
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from npuify.report.doctor import Report, Result
 
 _PLACES: Final = {
-    "machine": "On this machine",
-    "host": "On the host, outside the container",
-    "shell": "In the shell that starts the program: copy these lines there, since a script cannot do it",
+    "machine": mark("On this machine"),
+    "host": mark("On the host, outside the container"),
+    "shell": mark("In the shell that starts the program: copy these lines there, since a script cannot do it"),
 }
 _CPU_INDEX: Final = re.compile(r"\s--index-url\s+\S+")
 
@@ -35,19 +35,27 @@ def fix_script(report: Report, mirror: str = "") -> str:
         )
     lines = [
         "#!/bin/sh",
-        f"# What npuify {report.tool} suggests for {_one_line(report.source)}. Read it first; none of it was run.",
-        "# Lines that begin with '# ' need manual changes: they contain files or values that npuify cannot know.",
+        "# "
+        + phrase(
+            "What npuify {version} suggests for {source}. Read it first; none of it was run.",
+            version=report.tool,
+            source=_one_line(report.source),
+        ),
+        "# "
+        + phrase(
+            "Lines that begin with '# ' need manual changes: they contain files or values that npuify cannot know."
+        ),
         "set -eu",
     ]
     todo = [one for one in report.results if one.mend is not None and ORDER[one.status] >= ORDER[Status.WARNING]]
     for place, title in _PLACES.items():
         here = [one for one in todo if one.mend is not None and one.mend.place == place]
         if here:
-            lines += ["", f"# === {title} ==="]
+            lines += ["", f"# === {phrase(title)} ==="]
             for one in here:
                 lines += _block(one, mirror, commented=place != "machine")
     if not todo:
-        lines += ["", "# There is nothing to mend."]
+        lines += ["", f"# {phrase('There is nothing to mend.')}"]
     return "\n".join(lines) + "\n"
 
 
@@ -57,7 +65,7 @@ def _block(result: Result, mirror: str, *, commented: bool) -> list[str]:
     if result.advice:
         lines.append(f"#   {_one_line(result.advice)}")
     if result.mend.root:
-        lines.append("#   as root:")
+        lines.append(f"#   {phrase('as root:')}")
     for command in result.mend.commands:
         text = _one_line(_with_mirror(command, mirror))
         lines.append(f"# {text}" if commented and not text.startswith("#") else text)

@@ -27,7 +27,7 @@ def render_html(report: Report) -> str:
     return sheet(
         command="doctor",
         version=report.tool,
-        source=report.source,
+        source=phrase(report.source),
         title=report.worst.value,
         worst=report.worst.value,
         heading=verdict(report),

@@ -148,12 +148,19 @@ def install_commands(row: ReleaseInfo, facts: Facts) -> tuple[str, ...]:
             newer = key(row.cann) >= key("8.5.0")
             operators = f"Ascend-cann-{chip}-ops" if newer else f"Ascend-cann-kernels-{chip}"
             commands += (
-                f"# get CANN {row.cann} from the vendor: the toolkit, and the operator package for {chip}; then",
+                "# "
+                + phrase(
+                    "get CANN {cann} from the vendor: the toolkit, and the operator package for {chip}; then",
+                    cann=row.cann,
+                    chip=chip,
+                ),
                 f"bash Ascend-cann-toolkit_{row.cann}_linux-{system}.run --install",
                 f"bash {operators}_{row.cann}_linux-{system}.run --install",
             )
     if facts.python.minor and facts.python.minor not in row.pythons:
-        commands.append(f"# make an environment with Python {row.pythons[-1]}, and go on in it")
+        commands.append(
+            "# " + phrase("make an environment with Python {version}, and go on in it", version=row.pythons[-1])
+        )
     x86 = facts.host.architecture in {"x86_64", "amd64"}
     commands += torch_for_cpu(row.torch) if x86 else (f"pip install torch=={row.torch}",)
     commands.append(f"pip install torch-npu=={row.torch_npu}")
@@ -163,7 +170,7 @@ def install_commands(row: ReleaseInfo, facts: Facts) -> tuple[str, ...]:
 def torch_for_cpu(version: str) -> tuple[str, str]:
     """What a person types for torch's build for the CPU, which an index of PyTorch's own holds."""
     return (
-        "# PYTORCH_CPU_INDEX is the URL of PyTorch's index of CPU builds: see its installation page",
+        "# " + phrase("PYTORCH_CPU_INDEX is the URL of PyTorch's index of CPU builds: see its installation page"),
         f'pip install torch=={version}+cpu --index-url "$PYTORCH_CPU_INDEX"',
     )
 

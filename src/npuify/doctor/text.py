@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from npuify.language import commas, mark, padded, phrase, told
 from npuify.report import printable, schema_text
 from npuify.report.doctor import ORDER, Status
+from npuify.report.in_language import as_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +70,7 @@ def render_text(report: Report) -> str:
 
 def render_json(report: Report) -> str:
     """The report as JSON; ``version`` says which form."""
-    return printable(msgspec.json.format(msgspec.json.encode(report), indent=2).decode("utf-8") + "\n")
+    return printable(as_json(report))
 
 
 def json_schema() -> str:
@@ -93,7 +92,7 @@ def cards_in_short(machine: Machine) -> str:
 def _machine(machine: Machine, source: str) -> Iterator[str]:
     nothing = phrase("not installed") if machine.python else phrase("not known")
     rows = (
-        (phrase("judged"), source),
+        (phrase("judged"), phrase(source)),
         (phrase("system"), " ".join(part for part in (machine.system, machine.architecture) if part)),
         (phrase("container"), machine.container),
         (phrase("cards"), cards_in_short(machine)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.language import phrase, sentences
 from npuify.model import NpuifyError
 from npuify.report.evidence import KNOWN
 from npuify.report.summary import counted, remaining
@@ -52,8 +52,9 @@ def lens(findings: Sequence[Finding]) -> str:
 def _of_finding(session: Session, finding: Finding) -> str:
     said = [f"**{finding.code} {_escaped(finding.name)}** ({finding.severity.value}, {finding.safety.value})"]
     said.append(_escaped(finding.message) + (f" {_escaped(finding.advice)}" if finding.advice else ""))
-    known = f"Known: {finding.evidence.value}, {KNOWN[finding.evidence]}."
-    said.append(known + (f" Source: {_escaped(finding.source)}." if finding.source else ""))
+    known = phrase("Known: {value}, {how}.", value=finding.evidence.value, how=phrase(KNOWN[finding.evidence]))
+    source = phrase("Source: {source}.", source=_escaped(finding.source)) if finding.source else ""
+    said.append(sentences(known, source))
     said += _explained(session, finding.subject)
     said.append(phrase("Target: torch_npu {torch_npu}", torch_npu=session.worker.torch_npu))
     return "\n\n".join(said)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Final
 from npuify.handover.marks import code, line_of
 from npuify.knowledge.machines import cann_packages
 from npuify.knowledge.release.versions import release_info
+from npuify.language import phrase
 from npuify.model import Severity
 from npuify.scripts.environment import environment_script
-from npuify.scripts.template import filled
+from npuify.scripts.template import filled, in_language
 
 if TYPE_CHECKING:
     from npuify.handover.guide import Guide
@@ -51,7 +52,7 @@ def _scripts_for_tensorflow(guide: Guide) -> dict[str, bytes]:
     adapter = guide.stack.adapter
     environment = environment_script(guide.record.scan.release, tensorflow=True).encode("utf-8")
     if adapter is None:
-        undecided = (_SCRIPTS / "install_undecided.sh").read_bytes()
+        undecided = in_language((_SCRIPTS / "install_undecided.sh").read_text(encoding="utf-8")).encode()
         return {"scripts/install.sh": undecided, "scripts/environment.sh": environment}
     install = filled(
         (_SCRIPTS / "install_tensorflow.sh").read_text(encoding="utf-8"),
@@ -77,8 +78,14 @@ def _builds(guide: Guide) -> str:
     lines = []
     for wanted in guide.packages.build:
         assert wanted.fact is not None
-        lines += ["", f"# {line_of(wanted.text)}: {line_of(wanted.fact.message)}", f"# {line_of(wanted.fact.advice)}"]
-        lines.append(f"echo {shlex.quote(f'to be built by hand: {line_of(wanted.text)}; see SKILL.md')} >&2")
+        lines += [
+            "",
+            f"# {line_of(wanted.text)}: {line_of(phrase(wanted.fact.message))}",
+            f"# {line_of(phrase(wanted.fact.advice))}",
+        ]
+        lines.append(
+            f"echo {shlex.quote(phrase('to be built by hand: {text}; see SKILL.md', text=line_of(wanted.text)))} >&2"
+        )
     return "\n".join(lines)
 
 
@@ -98,25 +105,34 @@ def references(guide: Guide, say: Texts) -> dict[str, bytes]:
 
 def _requirements(guide: Guide) -> str:
     release = guide.record.scan.release
-    lines = [f"# For torch {release.torch} and torch_npu {release.torch_npu}, which are installed first."]
+    first = phrase(
+        "For torch {torch} and torch_npu {torch_npu}, which are installed first.",
+        torch=release.torch,
+        torch_npu=release.torch_npu,
+    )
     if guide.stack.is_for_tensorflow:
-        lines = [f"# For {guide.stack.name} and its TensorFlow, which are installed first."]
-    lines += ["# Imported by CANN's compiler of operators:"]
+        first = phrase("For {name} and its TensorFlow, which are installed first.", name=guide.stack.name)
+    lines = [f"# {first}", "# " + phrase("Imported by CANN's compiler of operators:")]
     own = {wanted.name for wanted in guide.packages.install}
     lines += [package.name for package in cann_packages() if package.name not in own]
     for file, group in groupby(guide.packages.install, key=lambda wanted: wanted.file):
-        lines += ["", f"# Asked for by {line_of(file)}:", *(line_of(wanted.text) for wanted in group)]
+        lines += [
+            "",
+            "# " + phrase("Asked for by {file}:", file=line_of(file)),
+            *(line_of(wanted.text) for wanted in group),
+        ]
     if guide.packages.unnamed:
         lines += [
             "",
-            "# Its files import these modules too, and it says nowhere what holds them; packages that hold",
+            "# "
+            + phrase("Its files import these modules too, and it says nowhere what holds them; packages that hold"),
         ]
-        lines += ["# them may be called otherwise, so that a person has to name them here:"]
+        lines += ["# " + phrase("them may be called otherwise, so that a person has to name them here:")]
         lines += [f"# {module}" for module in guide.packages.unnamed]
     if guide.packages.drop or guide.packages.build:
-        lines += ["", "# Not installed:"]
+        lines += ["", "# " + phrase("Not installed:")]
     for wanted in (*guide.packages.drop, *guide.packages.build):
-        why = wanted.fact.message if wanted.fact is not None else "it belongs to CUDA"
+        why = phrase(wanted.fact.message if wanted.fact is not None else "it belongs to CUDA")
         lines.append(f"# {line_of(wanted.text)}: {line_of(why)}")
     return "\n".join([*lines, ""])
 

@@ -11,7 +11,7 @@ import msgspec
 
 from npuify.handover.results import HARDWARE, NOT_RUN
 from npuify.knowledge.hand_written import read_rows
-from npuify.language import phrase, spoken
+from npuify.language import ENGLISH, phrase, spoken
 from npuify.model import Release, Severity
 from npuify.report.doctor import Status as DoctorStatus
 from npuify.report.scope import is_for_tensorflow
@@ -50,6 +50,8 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     title_tensorflow: str = ""
     title_tensorflow_zh: str = ""
     how_tensorflow: str = ""
+    how_zh: str = ""
+    """Where ``how`` is more than commands."""
     subjects: tuple[str, ...] = ()
 
     def as_for_tensorflow(self) -> Point:
@@ -85,6 +87,8 @@ class Checklist(msgspec.Struct, frozen=True, kw_only=True):
 
     version: int = VERSION
     tool: str
+    language: str = ENGLISH
+    """Of all text for people: ``en`` or ``zh``."""
     project: str
     release: Release
     points: tuple[Judged, ...]
@@ -150,7 +154,7 @@ def _judged(point: Point, record: Record) -> Judged:
         where=verdict.where,
         evidence=phrase(verdict.evidence),
         file=verdict.file,
-        how="" if verdict.state in ("done", "nothing to do") else point.how,
+        how="" if verdict.state in ("done", "nothing to do") else (spoken() == "zh" and point.how_zh) or point.how,
     )
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from npuify.html.escape import escaped
 from npuify.html.frame import framed
 from npuify.language import commas, mark, padded, phrase, sentences
 from npuify.model import NpuifyError
 from npuify.report import printable
+from npuify.report.in_language import as_json
 from npuify.report.schemas import schema_of
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def render(made: Checklist, format: str = "text") -> str:
         NpuifyError: there is no such format.
     """
     if format == "json":
-        return printable(msgspec.json.format(msgspec.json.encode(made), indent=2).decode("utf-8") + "\n")
+        return printable(as_json(made))
     if format == "text":
         return printable(_text(made))
     if format == "markdown":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from npuify.language import phrase
+from npuify.language import commas, phrase
 from npuify.model import Evidence, NpuifyError
 
 from .hand_written import DATA, read_rows
@@ -135,7 +135,7 @@ def cluster_product(name: str) -> ClusterProduct:
     except KeyError:
         raise NpuifyError(
             phrase("nothing is known of how to lay out the network of {name}", name=name),
-            advice=f"known: {', '.join(cluster_products())}",
+            advice=phrase("known: {names}", names=commas(cluster_products())),
         ) from None
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import phrase, semicolons
 from npuify.model import Evidence, Explanation
 
 from .hand_written import DATA
@@ -121,12 +121,16 @@ def explain_replacement(what: str) -> Explanation | None:
             sorted({project for row in family.operators for one in row.copies.values() for project in one.split(", ")})
         )
         lines += [
-            f"{family.family}: {family.what} ({names}).",
+            phrase("{family}: {what} ({names}).", family=family.family, what=family.what, names=names),
             "--replace-kernels puts PyTorch in the place of extensions with them.",
             phrase("Only where the code is that of a copy which was read: {seen}.", seen=seen),
-            f"Limits: {family.limits}.",
-            f"Cost: {family.cost}.",
-            *(f"{row.name}: {row.differs}." for row in family.operators if row.differs),
+            phrase("Limits: {limits}.", limits=family.limits),
+            phrase("Cost: {cost}.", cost=family.cost),
+            *(
+                phrase("{name}: {message}.", name=row.name, message=row.differs)
+                for row in family.operators
+                if row.differs
+            ),
             phrase("Compared with: {reference}.", reference=family.reference),
         ]
     if not lines:
@@ -136,12 +140,23 @@ def explain_replacement(what: str) -> Explanation | None:
 
 def as_table() -> str:
     """All families as a table in Markdown, for the documentation."""
-    rows = ["| family | operators | copies of | limits | cost |", "|---|---|---|---|---|"]
+    head = (phrase("family"), phrase("operators"), phrase("copies of"), phrase("limits"), phrase("cost"))
+    rows = [f"| {' | '.join(head)} |", "|---|---|---|---|---|"]
     for family in families().values():
         names = ", ".join(f"`{name}`" for name in dict.fromkeys(row.name for row in family.operators))
         seen = ", ".join(
             sorted({project for row in family.operators for one in row.copies.values() for project in one.split(", ")})
         )
-        differs = "".join(f"; `{row.name}`: {row.differs}" for row in family.operators if row.differs)
-        rows.append(f"| {family.family}: {family.what} | {names} | {seen} | {family.limits}{differs} | {family.cost} |")
+        limits = semicolons(
+            (
+                phrase(family.limits),
+                *(
+                    phrase("`{name}`: {message}", name=row.name, message=row.differs)
+                    for row in family.operators
+                    if row.differs
+                ),
+            )
+        )
+        what = phrase("{family}: {what}", family=family.family, what=family.what)
+        rows.append(f"| {what} | {names} | {seen} | {limits} | {phrase(family.cost)} |")
     return "\n".join(rows) + "\n"

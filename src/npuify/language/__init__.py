@@ -88,27 +88,27 @@ def documentation_in_language(documentation: str) -> str:
 
 
 def commas(parts: Iterable[str]) -> str:
-    """Parts of a sentence one after the other, as in "a, b, c"."""
+    """Parts of a sentence one after the other, as in "a, b, c". A single word may be a name, and stays."""
     catalog = _of_context.get(_of_process)
-    return ", ".join(parts) if catalog is None else catalog.comma.join(map(catalog.known, parts))
+    return ", ".join(parts) if catalog is None else catalog.comma.join(map(told, parts))
 
 
 def listed(parts: Iterable[str]) -> str:
     """Parts of a sentence that belong together, as in "a and b"."""
     catalog = _of_context.get(_of_process)
-    return " and ".join(parts) if catalog is None else catalog.comma.join(map(catalog.known, parts))
+    return " and ".join(parts) if catalog is None else catalog.comma.join(map(told, parts))
 
 
 def alternatives(parts: Iterable[str]) -> str:
     """Parts of a sentence of which one holds, as in "a or b"."""
     catalog = _of_context.get(_of_process)
-    return " or ".join(parts) if catalog is None else catalog.alternative.join(map(catalog.known, parts))
+    return " or ".join(parts) if catalog is None else catalog.alternative.join(map(told, parts))
 
 
 def semicolons(parts: Iterable[str]) -> str:
     """Clauses one after the other, as in "it is slow; it is not exact"."""
     catalog = _of_context.get(_of_process)
-    return "; ".join(parts) if catalog is None else catalog.semicolon.join(map(catalog.known, parts))
+    return "; ".join(parts) if catalog is None else catalog.semicolon.join(map(told, parts))
 
 
 def sentences(*parts: str) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from npuify.language import mark, phrase, told
 
 if TYPE_CHECKING:
@@ -16,11 +14,6 @@ if TYPE_CHECKING:
     from .launch import LaunchResult
 
 _WORDS = {"must": mark("to change"), "check": mark("to check"), "note": mark("note")}
-
-
-def as_json(result: LaunchResult | ClusterResult) -> str:
-    """The result for programs."""
-    return msgspec.json.format(msgspec.json.encode(result), indent=2).decode() + "\n"
 
 
 def launch_text(result: LaunchResult) -> str:

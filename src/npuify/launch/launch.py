@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.knowledge.launching import launchers
-from npuify.language import phrase
+from npuify.language import ENGLISH, phrase
 from npuify.launch.changes import Change, changes, patch
 from npuify.launch.program import Program
 from npuify.launch.scripts import RUN, scripts
@@ -40,6 +40,8 @@ class LaunchResult(msgspec.Struct, frozen=True, kw_only=True):
 
     format: int = 1
     kind: str = "launch"
+    language: str = ENGLISH
+    """Of all text for people: ``en`` or ``zh``."""
     entry: str
     method: str
     cards: int | None

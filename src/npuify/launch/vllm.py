@@ -44,8 +44,10 @@ def set_in_words(row: VllmSet) -> str:
 
 def unit(job: Job, script: Path) -> str:
     """The unit of systemd that runs a script."""
-    several = "# The number of this machine, from 0.\nEnvironment=NODE_RANK=0\n" if job.nodes > 1 else ""
-    return filled("vllm.service", entry=job.entry, script=script.as_posix(), node_rank=several)
+    of_machine = f"# {phrase('The number of this machine, from 0.')}\nEnvironment=NODE_RANK=0\n"
+    return filled(
+        "vllm.service", entry=job.entry, script=script.as_posix(), node_rank=of_machine if job.nodes > 1 else ""
+    )
 
 
 def vllm_changes(job: Job) -> Iterator[Change]:

@@ -13,7 +13,7 @@ from pygls.lsp.server import LanguageServer
 
 from npuify.editor.fixes import fix_all, fixes
 from npuify.editor.hints import hover, lens
-from npuify.language import phrase
+from npuify.language import phrase, plural
 from npuify.lsp import convert
 from npuify.lsp.documents import Documents, encoding_of, opened
 from npuify.lsp.workspace_scan import Cancelled, scan_folder
@@ -289,7 +289,7 @@ async def _scan(ls: Server, folder: Path) -> None:
     message = ""
     try:
         found = await loop.run_in_executor(None, scan_folder, folder, show, is_cancelled)
-        message = f"{len(found.findings)} places"
+        message = plural("{count} place", "{count} places", len(found.findings))
         _show(ls, folder, found)
     except Cancelled:
         message = "cancelled"

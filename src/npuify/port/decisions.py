@@ -202,7 +202,7 @@ def which_program(error: NpuifyError, points: Sequence[EntryPoint], commands: Co
         "entry",
         phrase("Which program shall be run, with which arguments for a short run? ({message})", message=error.message),
         tuple(said[:4]),
-        tuple(Choice(f"Run {file}", commands.resume("--entry", file)) for file in files[:_SHOWN])
+        tuple(Choice(phrase("Run {file}", file=file), commands.resume("--entry", file)) for file in files[:_SHOWN])
         or (Choice(phrase("Name it"), commands.resume("--entry", "train.py --steps 20")),),
     )
 

@@ -7,6 +7,8 @@ from typing import Final
 
 import msgspec
 
+from npuify.language import ENGLISH
+
 VERSION: Final = 1
 """Of the JSON: raised when something is removed or changes its meaning, not when something is added."""
 
@@ -92,3 +94,5 @@ class PortReport(msgspec.Struct, frozen=True):
     """What it stopped at; None where it came to its end."""
     asked: Wishes
     """What a later ``--resume`` starts from."""
+    language: str = ENGLISH
+    """Of all text for people: ``en`` or ``zh``."""

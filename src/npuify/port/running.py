@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.language import phrase, sentences
+from npuify.language import phrase, sentences, spoken
 from npuify.language import told as in_words
 from npuify.model import NpuifyError
 from npuify.port import decisions
@@ -110,7 +110,11 @@ def run(
 
 
 def _not_run(name: str, error: NpuifyError, commands: Commands) -> Stage:
-    advice = f"{error.advice}; then: {commands.resume()}" if error.advice else f"Then: {commands.resume()}"
+    again = commands.resume()
+    if error.advice:
+        advice = phrase("{advice}; then: {command}", advice=error.advice, command=again)
+    else:
+        advice = phrase("Then: {command}", command=again)
     return Stage(name, State.NOT_RUN, f"{error.message}.", advice=advice)
 
 
@@ -153,7 +157,7 @@ def _accepted(source: Path, destination: Path, wishes: Wishes, begins: Callable[
         timeout=wishes.timeout,
         python=wishes.python,
         short=True,
-        progress=lambda step: begins(f"run: {step}"),
+        progress=lambda step: begins(phrase("run: {step}", step=step)),
     )
 
 
@@ -220,7 +224,7 @@ def handover(source: Path, destination: Path, options: Options, entry: str) -> S
     words = filled(shlex.split(entry), "npu")
     starts = [shlex.join(["python", *words] if words[0].endswith(".py") else words)] if words else []
     try:
-        written = write_skill(record, folder / "skills", commands=starts, force=True)
+        written = write_skill(record, folder / "skills", language=spoken(), commands=starts, force=True)
     except NpuifyError as error:
         return Stage(
             "handover",

@@ -13,6 +13,7 @@ from npuify.port import decisions, running
 from npuify.port.decisions import Commands
 from npuify.port.model import VERSION, Decision, PortReport, Stage, State, Wishes
 from npuify.report import printable
+from npuify.report.in_language import as_json
 from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import counted
 from npuify.report.verdict import hours, in_a_line, judge
@@ -230,7 +231,7 @@ def _save(report: PortReport, path: Path) -> None:
 
 def render_json(report: PortReport) -> str:
     """The report as JSON; ``version`` says which form."""
-    return printable(msgspec.json.format(msgspec.json.encode(report), indent=2).decode("utf-8") + "\n")
+    return printable(as_json(report))
 
 
 def schema() -> str:

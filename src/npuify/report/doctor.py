@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from npuify.language import ENGLISH
 from npuify.model import Evidence
 
 VERSION: Final = 1
@@ -98,6 +99,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     version: int = VERSION
     tool: str
     """npuify's own version."""
+    language: str = ENGLISH
+    """Of all text for people: ``en`` or ``zh``."""
     source: str
     """``this machine``, or the capture that was judged."""
     project: str = ""

@@ -15,17 +15,9 @@ _TEXTS: Final = frozenset(
     (
         "advice",
         "basis",
-        "because",
-        "equivalent",
-        "how",
-        "message",
-        "reason",
-        "summary",
-        "text",
-        "title",
-        "ways",
-        "what",
-        "why",
+        *("because", "caveat", "collect", "equivalent", "evidence", "fix", "how", "message", "notes", "prepared"),
+        *("question", "reason", "rules", "said", "seen", "summary", "text", "threshold"),
+        *("title", "topic", "verdict", "ways", "what", "why"),
     )
 )
 """Fields that are for people; all others are names, codes and places."""
@@ -36,6 +28,12 @@ Kept = TypeVar("Kept", bound=msgspec.Struct)
 def in_language(kept: Kept) -> Kept:
     """``kept`` with its texts, and those of what it holds, as a person is to read them."""
     return kept if spoken() == ENGLISH else _struct(kept)
+
+
+def as_json(kept: msgspec.Struct) -> str:
+    """A result as a JSON document, indented, with its texts, and the name of their language in ``language``."""
+    told_of = in_language(msgspec.structs.replace(kept, language=spoken()))
+    return msgspec.json.format(msgspec.json.encode(told_of), indent=2).decode("utf-8") + "\n"
 
 
 def _struct(kept: Kept) -> Kept:

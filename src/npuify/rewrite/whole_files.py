@@ -76,7 +76,7 @@ def _added(relative: str, code: str, name: str, message: str) -> Change:
         end=Position(1, 1),
         before="",
         after="a new file",
-        message=message,
+        message=phrase(message),
     )
 
 

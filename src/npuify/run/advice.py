@@ -6,6 +6,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from npuify.language import phrase
 from npuify.run.frames import INSIDE, package
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def note_for(error: BaseException) -> str:
     for row in TABLE:
         if (not row.error or row.error in names) and re.search(row.text, text):
             place = last_place(error)
-            return "npuify run: " + row.note.format(place=f" ({place})" if place else "")
+            return "npuify run: " + phrase(row.note, place=f" ({place})" if place else "")
     return ""
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 import warnings
 
-from npuify.language import commas, phrase
+from npuify.language import commas, phrase, speak, usual
 from npuify.run import early, record
 from npuify.run.patches import PATCHES, applied
 from npuify.run.settings import PREFIX, Settings
@@ -20,6 +20,7 @@ def apply(settings: Settings) -> None:
     """Do it, once. A patch that fails is told on the standard error, and the others still come."""
     if applied:
         return
+    speak(usual())
     early.remember()
     wanted = [patch for patch in PATCHES if patch.name not in settings.disabled]
     names = {patch.name for patch in wanted}

@@ -49,4 +49,7 @@ def load(shell: Any) -> None:
 
 def unload(shell: Any) -> None:
     """Say that what was patched stays patched."""
-    print("npuify: CUDA's names mean the NPU until this process ends; restart the kernel to undo that", file=sys.stderr)
+    print(
+        phrase("npuify: CUDA's names mean the NPU until this process ends; restart the kernel to undo that"),
+        file=sys.stderr,
+    )

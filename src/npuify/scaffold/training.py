@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.knowledge.release.versions import choose_release, release_info
 from npuify.language import commas, phrase, spoken
 from npuify.model import NpuifyError
+from npuify.scripts.template import in_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,7 +91,10 @@ def scaffold_training(
         for relative, source in _templates(style) if framework == "pytorch" else _files_below("tensorflow"):
             target = root / relative.replace(PACKAGE, package)
             target.parent.mkdir(parents=True, exist_ok=True)
-            text = source.read_text(encoding="utf-8").replace(PACKAGE, package)
+            text = source.read_text(encoding="utf-8")
+            if source.suffix in (".sh", ".yaml", ".txt"):
+                text = in_language(text)
+            text = text.replace(PACKAGE, package)
             # Braces of the templates' own code never stand doubled around one of these names.
             for key, value in values.items():
                 text = text.replace("{{" + key + "}}", value)

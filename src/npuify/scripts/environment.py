@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _NEW = ("/cann", "/ascend-toolkit", "/nnae")
 _OLD = ("/ascend-toolkit", "/cann", "/nnae")
 _ADAPTER = (
-    "# The folder that the adapter's wheel was installed to, where it is not Python's own. [documented]",
     "if [[ -n ${TFPLUGIN_INSTALL_PATH:-} ]]; then",
     '    export PYTHONPATH="$TFPLUGIN_INSTALL_PATH${PYTHONPATH:+:$PYTHONPATH}"',
     "fi",
@@ -38,7 +37,10 @@ def environment_script(release: Release, *, nodes: int = 1, interface: str = "",
         interface: the host's network interface through which machines meet; empty: HCCL chooses.
         tensorflow: for the TensorFlow adapter, whose folder goes on the path of Python.
     """
-    lines: list[str] = [*_ADAPTER] if tensorflow else []
+    lines: list[str] = []
+    if tensorflow:
+        folder = phrase("The folder that the adapter's wheel was installed to, where it is not Python's own.")
+        lines += [f"# {folder} [documented]", *_ADAPTER]
     offered: list[str] = []
     left_out: list[str] = []
     for row in environment_settings():

@@ -26,18 +26,28 @@ def filled(text: str, **values: str) -> str:
 
 
 _LINE = r"# (?!shellcheck)[A-Za-z(@].*"
+_BEHIND = re.compile(
+    r"(?<=\S)(?P<gap> +)# (?!shellcheck)(?=[^\n#]*[a-z]{2})(?P<text>[A-Za-z(][^\n#]* [^\n#]* [^\n#]*[^\s#])(?=$| # )",
+    re.MULTILINE,
+)
+"""A comment behind a command: three words or more."""
 _COMMENT = re.compile(rf"^([ \t]*){_LINE}(?:\n\1{_LINE})*$", re.MULTILINE)
 
 
 def comments(text: str) -> Iterator[str]:
-    """The comments of a script that stand in lines of their own, each as one text."""
+    """The comments of a script, each as one text: those in lines of their own, then those behind commands."""
     for match in _COMMENT.finditer(text):
         yield _joined(match)
+    for match in _BEHIND.finditer(_COMMENT.sub("", text)):
+        yield match["text"]
 
 
 def in_language(text: str) -> str:
     """A script with its comments in the user's language; in English as it is."""
-    return text if spoken() == ENGLISH else _COMMENT.sub(_told, text)
+    if spoken() == ENGLISH:
+        return text
+    behind = _BEHIND.sub(lambda match: f"{match['gap']}# {phrase(match['text'])}", text)
+    return _COMMENT.sub(_told, behind)
 
 
 def _joined(comment: re.Match[str]) -> str:

@@ -207,7 +207,7 @@ def judged(script: str, torch_npu: str, seen: dict[str, Any], soc: str = Setting
 
 
 def _spelled(kind: str, shape: Sequence[int]) -> str:
-    return f"{shape[0]} more" if kind == "more" else f"{kind}{list(shape)}"
+    return phrase("{count} more", count=shape[0]) if kind == "more" else f"{kind}{list(shape)}"
 
 
 def _relative(name: str) -> str:

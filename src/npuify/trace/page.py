@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.html.escape import prose, shortened
 from npuify.html.frame import framed
-from npuify.language import phrase
+from npuify.language import phrase, plural
 from npuify.trace.result import Support
 from npuify.trace.summary import ORDER, TITLES, counts, operators
 from npuify.trace.text import heading, remarks
@@ -36,29 +36,40 @@ def page(result: TraceResult) -> str:
     if result.failure is not None:
         place = f"{result.failure.file}:{result.failure.line}: " if result.failure.file else ""
         failure = (
-            f'<p class="failure">The program failed: {prose(place)}{prose(result.failure.kind)}: '
-            f"{prose(result.failure.message)}</p>"
+            '<p class="failure">'
+            + prose(
+                phrase(
+                    "The program failed: {error}",
+                    error=f"{place}{result.failure.kind}: {result.failure.message}",
+                )
+            )
+            + "</p>"
         )
     notes = "".join(f"<li>{prose(text)}</li>" for text in remarks(result))
+    cost = phrase(
+        "npuify {version}. Traced in {seconds} s, {memory} MiB of memory at most.",
+        version=__version__,
+        seconds=f"{result.seconds:.1f}",
+        memory=f"{result.peak_memory / 2**20:.0f}",
+    )
     return framed(
         phrase("npuify trace: {shortened}", shortened=shortened(result.script, 80)),
         style,
-        f"""<h1>Operators of {prose(shortened(result.script, 120))}</h1>
+        f"""<h1>{prose(phrase("Operators of {script}", script=shortened(result.script, 120)))}</h1>
 <p class="dim">{prose(heading(result))}</p>
 {failure}
 <div class="tiles">{tiles}</div>
 {"".join(sections)}
-<h2>What to know</h2>
+<h2>{phrase("What to know")}</h2>
 <ul>{notes}</ul>
-<p class="dim">npuify {prose(__version__)}. Traced in {result.seconds:.1f} s,
-{result.peak_memory / 2**20:.0f} MiB of memory at most.</p>""",
+<p class="dim">{prose(cost)}</p>""",
     )
 
 
 def _section(support: Support, rows: list[Operator]) -> str:
     if not rows:
         return ""
-    title = TITLES[support]
+    title = phrase(TITLES[support])
     body = "".join(_operator(row) for row in rows)
     return f'<h2 class="{support.value}">{prose(title[0].upper() + title[1:])} <small>{len(rows)}</small></h2>{body}'
 
@@ -66,7 +77,8 @@ def _section(support: Support, rows: list[Operator]) -> str:
 def _operator(row: Operator) -> str:
     lines = "".join(_call(call) for call in row.calls[:_CALLS])
     rest = len(row.calls) - _CALLS
-    more = f"<p class='dim'>and {rest} more</p>" if rest > 0 else ""
+    more = f"<p class='dim'>{phrase('and {value} more', value=rest)}</p>" if rest > 0 else ""
+    places = plural("{count} line", "{count} lines", row.places)
     message = (
         f'<p>{prose(row.message)} <span class="dim">({prose(row.calls[0].evidence.value)}: '
         f"{prose(row.calls[0].source)})</span></p>"
@@ -75,7 +87,7 @@ def _operator(row: Operator) -> str:
     )
     return (
         f"<details><summary><code>{prose(row.name)}</code> <b>{row.times}</b> "
-        f'<span class="dim">{row.places} line{"s" if row.places != 1 else ""}</span></summary>{message}'
+        f'<span class="dim">{places}</span></summary>{message}'
         f"<table><tr><th>{phrase('calls')}</th><th>{phrase('line')}</th><th>{phrase('phase')}</th><th>{phrase('inputs')}</th><th>{phrase('results')}</th></tr>{lines}</table>"
         f"{more}</details>"
     )

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.language import spoken
+from npuify.report.in_language import in_language
 from npuify.trace.summary import counts
 from npuify.trace.text import lines
 from npuify.version import __version__
@@ -28,10 +30,11 @@ def render(result: TraceResult, format: str) -> str:
 
 def document(result: TraceResult) -> dict[str, object]:
     """As JSON has it: ``version``, ``tool``, ``summary``, and the trace's own fields."""
-    body = msgspec.to_builtins(result)
+    body = msgspec.to_builtins(in_language(result))
     return {
         "version": 1,
         "tool": {"name": "npuify trace", "version": __version__},
+        "language": spoken(),
         "summary": {support.value: count for support, count in counts(result).items()},
         **body,
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import mark
 from npuify.trace.result import Support
 
 if TYPE_CHECKING:
@@ -14,11 +15,11 @@ ORDER = (Support.UNSUPPORTED, Support.TYPE, Support.FALLBACK, Support.COMPOSITE,
 """Worst first."""
 
 TITLES = {
-    Support.UNSUPPORTED: "not in this release",
-    Support.TYPE: "with types that the documentation or the chip does not name",
-    Support.FALLBACK: "on the host's CPU",
-    Support.COMPOSITE: "made of other operators by PyTorch",
-    Support.KERNEL: "on the NPU",
+    Support.UNSUPPORTED: mark("not in this release"),
+    Support.TYPE: mark("with types that the documentation or the chip does not name"),
+    Support.FALLBACK: mark("on the host's CPU"),
+    Support.COMPOSITE: mark("made of other operators by PyTorch"),
+    Support.KERNEL: mark("on the NPU"),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase, plural
+from npuify.language import phrase, plural, told
 from npuify.trace.result import Support
 from npuify.trace.summary import ORDER, TITLES, counts, operators
 
@@ -38,10 +38,10 @@ def heading(result: TraceResult) -> str:
 def remarks(result: TraceResult) -> tuple[str, ...]:
     """What a reader has to know to take the trace for what it is."""
     rows = [
-        "Traced on fake tensors: nothing ran on an NPU. Values, speed and limits of kernels are not shown.",
+        phrase("Traced on fake tensors: nothing ran on an NPU. Values, speed and limits of kernels are not shown."),
     ]
     if result.device == "cpu" and result.calls:
-        rows.append("The program names no NPU: its operators on the CPU are held against the NPU's list.")
+        rows.append(phrase("The program names no NPU: its operators on the CPU are held against the NPU's list."))
     if result.host_calls:
         rows.append(
             phrase(
@@ -49,7 +49,7 @@ def remarks(result: TraceResult) -> tuple[str, ...]:
                 host_calls=result.host_calls,
             )
         )
-    rows += result.notes
+    rows += map(told, result.notes)
     assumed = [read for read in result.reads if not read.computed]
     computed = sum(read.count for read in result.reads if read.computed)
     if computed:
@@ -77,6 +77,11 @@ def remarks(result: TraceResult) -> tuple[str, ...]:
     return tuple(rows)
 
 
+def _heading(support: Support) -> str:
+    title = phrase(TITLES[support])
+    return phrase("{title}:", title=title[0].upper() + title[1:])
+
+
 def lines(result: TraceResult) -> Iterator[str]:
     """The whole text, line by line."""
     yield heading(result)
@@ -97,14 +102,14 @@ def lines(result: TraceResult) -> Iterator[str]:
         own = [row for row in rows if row.support is support]
         if own:
             yield ""
-            yield f"{TITLES[support][0].upper()}{TITLES[support][1:]}:"
+            yield _heading(support)
             for row in own:
                 yield from _operator(row)
     yield ""
     for support in ORDER[3:]:
         own = [row for row in rows if row.support is support]
         if own:
-            yield f"{TITLES[support][0].upper()}{TITLES[support][1:]}:"
+            yield _heading(support)
             for row in own:
                 first = row.calls[0]
                 yield f"{row.times:>8}  {row.name}  {first.file}:{first.line}" + (

@@ -83,13 +83,13 @@ def judge(release: ReleaseTable, name: str, overload: str, types: Iterable[str],
     how, evidence, source = _served(release, plain, overload, composite)
     if how is Support.KERNEL:
         return _types(plain, tuple(types)) or Verdict(how, "", evidence, source)
-    return Verdict(how, _MESSAGES[how].format(release.torch_npu), evidence, source)
+    return Verdict(how, phrase(_MESSAGES[how], version=release.torch_npu), evidence, source)
 
 
 _MESSAGES = {
     Support.COMPOSITE: "PyTorch makes it of other operators",
-    Support.FALLBACK: "torch_npu {} has no NPU kernel for it: it runs on the host's CPU",
-    Support.UNSUPPORTED: "torch_npu {} has nothing for it, not even the way over the CPU",
+    Support.FALLBACK: "torch_npu {version} has no NPU kernel for it: it runs on the host's CPU",
+    Support.UNSUPPORTED: "torch_npu {version} has nothing for it, not even the way over the CPU",
 }
 _ANSWERS = {
     "kernel": Support.KERNEL,

@@ -11,7 +11,7 @@ import typer
 from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
 from npuify.cli.handover.record import DoctorOption, ResultsOption, SourceOption, record
 from npuify.cli.options import JobsOption, StyleOption, TfAdapterOption, TorchNpuOption, UnsafeOption  # noqa: TC001 - typer reads them
-from npuify.language import commas, phrase
+from npuify.language import commas, phrase, spoken
 
 
 class Language(str, Enum):
@@ -32,7 +32,9 @@ def skill(
             "-o", "--destination", metavar="DIR", help="Write the skill to DIR/NAME; or specify the file, SKILL.md."
         ),
     ] = None,
-    language: Annotated[Language, typer.Option("--language", help="English or Chinese.")] = Language.EN,
+    language: Annotated[
+        Language | None, typer.Option("--language", help="English or Chinese; default: the language of npuify.")
+    ] = None,
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="The skill's name; default: from the project's.")
     ] = "",
@@ -82,10 +84,19 @@ def skill(
         unsafe=unsafe,
         jobs=jobs,
     )
-    written = write_skill(known, destination, name=name, language=language.value, commands=commands or (), force=force)
+    written = write_skill(
+        known,
+        destination,
+        name=name,
+        language=language.value if language else spoken(),
+        commands=commands or (),
+        force=force,
+    )
     typer.echo(phrase("Written to {folder}: {files}", folder=written.folder, files=commas(written.files)))
     if not commands:
-        typer.echo("No step starts the project: specify one with --command, as you use it on the migrated project.")
+        typer.echo(
+            phrase("No step starts the project: specify one with --command, as you use it on the migrated project.")
+        )
     return _validate(written.folder / "SKILL.md")
 
 
@@ -95,7 +106,10 @@ def _validate(path: Path) -> int:
     faults = validate(path)
     for fault in faults:
         place = f"{fault.file}:{fault.line}" if fault.line else fault.file
-        typer.echo(f"{fault.severity}: {place}: {fault.message}")
+        typer.echo(
+            phrase("{what}: {message}", what=phrase(fault.severity), message=f"{place}: {phrase(fault.message)}")
+        )
     errors = sum(fault.severity == "error" for fault in faults)
-    typer.echo(f"{path}: {'no fault' if not faults else f'{errors} errors, {len(faults) - errors} warnings'}")
+    told = phrase("{errors} errors, {warnings} warnings", errors=errors, warnings=len(faults) - errors)
+    typer.echo(phrase("{path}: {told}", path=path, told=told if faults else phrase("no fault")))
     return FINDINGS_REMAIN if errors else NOTHING_LEFT

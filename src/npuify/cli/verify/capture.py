@@ -98,7 +98,7 @@ def capture(
         python=python,
         force=force,
     )
-    many = f"{done.ranks} processes, " if done.ranks > 1 else ""
+    many = phrase("{count} processes, ", count=done.ranks) if done.ranks > 1 else ""
     typer.echo(
         phrase(
             "npuify: captured {many}{steps} steps, {value:.1f} MiB of values, into {folder} "

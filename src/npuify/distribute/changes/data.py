@@ -70,10 +70,11 @@ def _made_by_hand(one: Pass, program: Program, models: Models, draft: Draft) -> 
                 continue
             names = [item.id for item in ast.walk(node.targets[0]) if isinstance(item, ast.Name)]
             if given.intersection(names) and isinstance(node.value, (ast.Call, ast.Tuple, ast.Subscript)):
-                text = ", ".join(names)
-                advice = (
-                    f"if the first dimension is the batch, add after it: {text} = npu_distributed.own_part({text}); "
-                    f"then all cards share the batch. Or {_BY_HAND}"
+                advice = phrase(
+                    "if the first dimension is the batch, add after it: {text} = npu_distributed.own_part({text}); "
+                    "then all cards share the batch. Or {by_hand}",
+                    text=", ".join(names),
+                    by_hand=_BY_HAND,
                 )
                 draft.left("NPU353", unit, node, message, advice)
                 return

@@ -43,7 +43,11 @@ def cann_installed(facts: Facts) -> Iterator[Result]:
         mend=Mend(
             (
                 f"# ./Ascend-cann-toolkit_<version>_linux-{facts.host.architecture or '<arch>'}.run --install",
-                f"# and its operators: Ascend-cann-kernels-{chip} before CANN 8.5, Ascend-cann-{chip}-ops since",
+                "# "
+                + phrase(
+                    "and its operators: Ascend-cann-kernels-{chip} before CANN 8.5, Ascend-cann-{chip}-ops since",
+                    chip=chip,
+                ),
             ),
             root=True,
         ),

@@ -350,7 +350,10 @@ def driver_firmware(facts: Facts) -> Iterator[Result]:
             ),
             mend=Mend(
                 (
-                    f"# get the firmware for driver {driver.version} for this card from the vendor",
+                    "# "
+                    + phrase(
+                        "get the firmware for driver {version} for this card from the vendor", version=driver.version
+                    ),
                     "# ./Ascend-hdk-<card>-npu-firmware_<version>.run --full",
                     "reboot",
                 ),
@@ -394,7 +397,12 @@ def driver_cann(facts: Facts) -> Iterator[Result]:
             ),
             advice=phrase("install a driver and firmware from that list, or a CANN that matches this driver"),
             mend=Mend(
-                (f"# install driver and firmware {pair.drivers[-1]} on the host, then restart it",),
+                (
+                    "# "
+                    + phrase(
+                        "install driver and firmware {version} on the host, then restart it", version=pair.drivers[-1]
+                    ),
+                ),
                 root=True,
                 place="host" if facts.host.container else "machine",
             ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.language import ENGLISH
 from npuify.launch.cluster.hosts import HostsFile
 from npuify.launch.cluster.page import page
 from npuify.launch.cluster.plan import Machine, Plan, plan
@@ -31,6 +32,8 @@ class ClusterResult(msgspec.Struct, frozen=True, kw_only=True):
 
     format: int = 1
     kind: str = "cluster"
+    language: str = ENGLISH
+    """Of all text for people: ``en`` or ``zh``."""
     product: str
     world_size: int
     machines: tuple[Machine, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.launching import container_options, kernel_settings
-from npuify.language import phrase
+from npuify.language import phrase, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,15 +24,22 @@ def page(plan: Plan, files: tuple[str, ...]) -> str:
 
 def _plan(plan: Plan) -> Iterator[str]:
     product = plan.product
-    yield f"# A cluster of {len(plan.machines)} machines, {plan.world_size} ranks"
+    yield "# " + phrase(
+        "A cluster of {machines} machines, {ranks} ranks", machines=len(plan.machines), ranks=plan.world_size
+    )
     yield ""
-    yield f"{product.title}. {product.message} (Evidence: {product.evidence.value}; {product.source}.)"
+    known = phrase("Evidence: {value}; {source}.", value=product.evidence.value, source=product.source)
+    yield f"{sentences(f'{phrase(product.title)}.', product.message)} ({known})"
     yield ""
-    yield "| rank | machine | host address | card | card's address | netmask |"
+    head = (
+        *(phrase("rank"), phrase("machine"), phrase("host address")),
+        *(phrase("card"), phrase("card's address"), phrase("netmask")),
+    )
+    yield f"| {' | '.join(head)} |"
     yield "|---|---|---|---|---|---|"
     for machine in plan.machines:
         for card in machine.cards:
-            address = card.address or "preset"
+            address = card.address or phrase("preset")
             cells = (card.rank, machine.name, machine.address, card.card, address, card.netmask or "-")
             yield f"| {' | '.join(map(str, cells))} |"
     yield ""
@@ -43,7 +50,7 @@ def _plan(plan: Plan) -> Iterator[str]:
 
 
 def _steps(plan: Plan, files: tuple[str, ...]) -> Iterator[str]:
-    yield "## Steps"
+    yield "## " + phrase("Steps")
     yield ""
     steps = ["On every machine, as root: `bash kernel_settings.sh`; also in the container, if it has its own network."]
     if any(name.startswith("addresses_") for name in files):
@@ -73,7 +80,7 @@ def _steps(plan: Plan, files: tuple[str, ...]) -> Iterator[str]:
 
 def _firewall(plan: Plan) -> Iterator[str]:
     ports = next(row.value for row in kernel_settings() if row.name.endswith("ip_local_reserved_ports"))
-    yield "## Firewall"
+    yield "## " + phrase("Firewall")
     yield ""
     yield (
         phrase(
@@ -100,7 +107,7 @@ def _firewall(plan: Plan) -> Iterator[str]:
 def _container(plan: Plan) -> Iterator[str]:
     cards = plan.machines[0].cards
     ports = next(row.value for row in kernel_settings() if row.name.endswith("ip_local_reserved_ports"))
-    yield "## Containers"
+    yield "## " + phrase("Containers")
     yield ""
     yield phrase("What `docker run` needs, for the cards of {name}:", name=plan.machines[0].name)
     yield ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from npuify.language import phrase
+from npuify.language import phrase, told
 from npuify.model import ScanResult, Severity
 from npuify.report.addresses import rule_address
 from npuify.report.json_pieces import document_in_pieces, with_escapes
@@ -47,7 +47,7 @@ def in_pieces(result: ScanResult | MigrationResult) -> Iterator[bytes]:
             "torch_npu": scan.release.torch_npu,
             "torch": scan.release.torch,
             "cann": scan.release.cann,
-            "reason": scan.release.reason,
+            "reason": told(scan.release.reason),
             **({"tensorflow": scan.tensorflow} if scan.tensorflow else {}),
         },
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.language import listed, phrase, plural
 from npuify.model import Safety, Severity
 from npuify.rules.distributed.data_parallel import DATA_PARALLEL, SEVERAL, STEPS, names_several
 from npuify.rules.registry import rule
@@ -85,16 +85,17 @@ def _derived(node: ast.ClassDef, file: PythonFile) -> Iterator[Diagnostic]:
 
 def _parts(node: ast.AST, names: list[str], file: PythonFile) -> Diagnostic:
     parts = [name.rpartition(".")[2] for name in names]
-    are = "is a part" if len(parts) == 1 else "are parts"
     # Asked of the real torch_npu 2.13.0 with one device: the function hands the batch to the module, as the class does.
     is_whole = set(parts) == {"data_parallel"} and not (isinstance(node, ast.Call) and names_several(node, 2))
     return file.report(
         node,
-        phrase(
-            "{parts} {are} of DataParallel, which drives all cards from one process: torch_npu "
+        plural(
+            "{parts} is a part of DataParallel, which drives all cards from one process: torch_npu "
             "supports the whole of it poorly; its parts by themselves are not known to work",
-            parts=" and ".join(parts),
-            are=are,
+            "{parts} are parts of DataParallel, which drives all cards from one process: torch_npu "
+            "supports the whole of it poorly; its parts by themselves are not known to work",
+            len(parts),
+            parts=listed(parts),
         ),
         subject=f"torch.nn.parallel.{parts[0]}",
         advice=phrase("call the module itself for one card; for several cards: {STEPS}", STEPS=STEPS),

@@ -49,7 +49,7 @@ PATCHES = (
         "torch.cuda.FloatTensor and its like in type(), isinstance and as default",
         "live",
     ),
-    Patch("storages", "storages", "storages have is_cuda and cuda()", "live"),
+    Patch("storages", "storages", "storages have is_cuda and cuda() as tensors have", "live"),
     Patch("submodules", "submodules", "torch.cuda.memory, .streams and others have the NPU's functions", "live"),
     Patch("scaler", "scaler", 'torch.amp.GradScaler("cuda") scales for the NPU', "live"),
     Patch("nvtx", "nvtx", "torch.cuda.nvtx marks ranges for the NPU's profiler", "live"),

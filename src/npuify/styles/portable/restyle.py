@@ -101,7 +101,7 @@ _NO_FORM: Final = 'its NPU counterpart would break CUDA; put it under `if {helpe
 
 def reason(code: str, helper: str) -> str:
     """Why edits of a rule are not made in the portable style."""
-    return REFUSED.get(code, _NO_FORM).format(helper=helper)
+    return phrase(REFUSED.get(code, _NO_FORM), helper=helper)
 
 
 def restyle(diagnostic: Diagnostic, node: ast.AST | tuple[int, int], file: PythonFile) -> Diagnostic | None:

@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from npuify.language import phrase
+from npuify.language import phrase, spoken
 from npuify.model import NpuifyError
+from npuify.report.in_language import in_language
 from npuify.version import __version__
 
 from .result import Comparison  # noqa: TC001  msgspec reads it
@@ -31,6 +32,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", t
 
     version: Literal[1]
     tool: Tool
+    language: str
     comparison: Annotated[Comparison, Meta(description="See npuify.verify.comparison.result.")]
 
 
@@ -43,7 +45,9 @@ def render(result: Comparison, format: str) -> str:
     if format == "text":
         return "\n".join(lines(result)) + "\n"
     if format == "json":
-        document = Document(version=VERSION, tool=Tool("npuify", __version__), comparison=result)
+        document = Document(
+            version=VERSION, tool=Tool("npuify", __version__), language=spoken(), comparison=in_language(result)
+        )
         return json.dumps(_finite(msgspec.to_builtins(document)), indent=1) + "\n"
     if format == "html":
         from .page import page

@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from npuify.language import phrase
+from npuify.language import ENGLISH, phrase
 from npuify.model import NpuifyError
 
 
@@ -96,6 +96,8 @@ class LossReport(msgspec.Struct, frozen=True):
     final_reference: float
     final_target: float
     """Means over the last window."""
+    language: str = ENGLISH
+    """Of all text for people: ``en`` or ``zh``."""
 
 
 class Refusal(NpuifyError):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.html.escape import prose, shortened
 from npuify.html.frame import framed
-from npuify.language import phrase
+from npuify.language import listed, phrase
 from npuify.version import __version__
 
 from .measure import moving_average, relative_errors
@@ -34,18 +34,20 @@ text.tick{text-anchor:end}text.step{text-anchor:middle}text.levelname{text-ancho
 def render_html(report: LossReport) -> str:
     """The whole page, with the curves, their moving averages and the error over the steps."""
     steps, one, two = report.reference.steps, report.reference.values, report.target.values
-    mark = (report.diverges_at, "part here") if report.diverges_at is not None else None
+    mark = (report.diverges_at, phrase("part here")) if report.diverges_at is not None else None
     smooth = [moving_average(values, report.window) for values in (one, two)]
     errors = [abs(error) for error in relative_errors(one, two)]
     averaged = [abs(error) for error in relative_errors(smooth[0], smooth[1])]
     said = "".join(f"<li>{prose(line)}</li>" for line in report.said)
     advice = "".join(f"<li>{prose(line)}</li>" for line in report.advice)
-    rows = _row("First steps", report.first) + (_row("Long run", report.long_run) if report.long_run else "")
+    rows = _row(phrase("First steps"), report.first) + (
+        _row(phrase("Long run"), report.long_run) if report.long_run else ""
+    )
     plots = (
-        plot(steps, [Line("reference", "a", one), Line("target", "b", two)], "Loss", mark=mark)
+        plot(steps, [Line(phrase("reference"), "a", one), Line(phrase("target"), "b", two)], phrase("Loss"), mark=mark)
         + plot(
             steps,
-            [Line("reference", "a", smooth[0]), Line("target", "b", smooth[1])],
+            [Line(phrase("reference"), "a", smooth[0]), Line(phrase("target"), "b", smooth[1])],
             phrase("Moving averages over {window} points", window=report.window),
             mark=mark,
         )
@@ -66,7 +68,7 @@ def render_html(report: LossReport) -> str:
         phrase("npuify verify loss: {value}", value=report.verdict.value),
         _STYLE,
         f"""<p class="brand">npuify verify loss {prose(__version__)} ·
-{prose(shortened(report.reference.file, 60))} and {prose(shortened(report.target.file, 60))}</p>
+{prose(listed((shortened(report.reference.file, 60), shortened(report.target.file, 60))))}</p>
 <h1><b class="{report.verdict.value}">{prose(VERDICTS[report.verdict])}</b></h1>
 <ul>{said}</ul>
 {f"<h2>{phrase('What to do')}</h2><ul>{advice}</ul>" if advice else ""}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.language import phrase, plural
 from npuify.model import NpuifyError
 
 from .model import Curve
@@ -37,7 +37,7 @@ def whole(value: object) -> int | None:
 
 def counted(count: int, word: str) -> str:
     """``3 lines``."""
-    return f"{count} {word}" + "s" * (count != 1)
+    return plural(f"{{count}} {word}", f"{{count}} {word}s", count)
 
 
 def make_curve(

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from npuify.language import padded, phrase
+from npuify.language import padded, phrase, spoken
 from npuify.report import printable
+from npuify.report.in_language import in_language
 from npuify.report.schemas import schema_of
 
 from .judge import VERSION
@@ -79,7 +80,7 @@ def _row(name: str, one: Part) -> str:
 
 def render_json(report: LossReport) -> str:
     """The report as JSON; ``version`` says which form. What is not finite is text, as JSON has no word for it."""
-    plain = _plain(msgspec.to_builtins(report))
+    plain = _plain(msgspec.to_builtins(in_language(msgspec.structs.replace(report, language=spoken()))))
     return printable(msgspec.json.format(msgspec.json.encode(plain), indent=2).decode("utf-8") + "\n")
 
 

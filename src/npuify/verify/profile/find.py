@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from npuify.language import phrase
 from npuify.model import NpuifyError
 
 from .gathered import Gathered
@@ -68,7 +69,7 @@ def find_profiles(path: Path) -> list[Gathered]:
     if traces:
         return [Gathered(_name(one, path), one.parent, "torch profiler", traces=[one]) for one in traces]
     if raw:
-        raise NpuifyError(_NOT_ANALYSED.format(folder=str(path)), file=str(path))
+        raise NpuifyError(phrase(_NOT_ANALYSED, folder=str(path)), file=str(path))
     raise NpuifyError(
         "no profile was found in this folder",
         advice="expected *_ascend_pt/ASCEND_PROFILER_OUTPUT (torch_npu), op_summary_*.csv (msprof), or *.pt.trace.json",

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from npuify.language import ENGLISH
 from npuify.model import Evidence  # noqa: TC001 - a field of a msgspec type
 
 VERSION: Final = 1
@@ -143,3 +144,5 @@ class ProfileReport(msgspec.Struct, frozen=True):
     unjudged: tuple[Unjudged, ...]
     measures: tuple[Measure, ...]
     notes: tuple[str, ...]
+    language: str = ENGLISH
+    """Of all text for people: ``en`` or ``zh``."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.html.escape import prose, shortened
 from npuify.html.frame import framed
-from npuify.language import phrase
+from npuify.language import commas, mark, phrase
 from npuify.version import __version__
 
 from .text import parts, steps_in_words
@@ -14,7 +14,7 @@ from .text import parts, steps_in_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .model import Operator, ProfileReport, Step
+    from .model import Advice, Operator, ProfileReport, Step
 
 _STYLE: Final = """
 td.number,th.number{text-align:right}td{overflow-wrap:anywhere}svg{font-size:11px}text{fill:var(--dim)}
@@ -36,19 +36,18 @@ def render_html(report: ProfileReport) -> str:
             f"<h2>{phrase('Steps')}</h2><p>{prose(steps_in_words(report))}</p><ul>{listed}</ul>{_bars(report.steps)}"
         )
     tables = "".join(
-        f"<h2>{title}</h2>{_table(rows)}"
+        f"<h2>{phrase(title)}</h2>{_table(rows)}"
         for title, rows in (
-            ("Kernels", report.operators),
-            ("Communication", report.communications),
-            ("Operators on the host, self time", report.host_operators),
+            (mark("Kernels"), report.operators),
+            (mark("Communication"), report.communications),
+            (mark("Operators on the host, self time"), report.host_operators),
         )
         if rows
     )
     advice = "".join(
         f"<article><p><b>{prose(one.id)} {prose(one.topic)}</b></p><p>{prose(one.advice)}</p>"
-        + (f"<p>But: {prose(one.caveat)}</p>" if one.caveat else "")
-        + f'<p class="dim">Seen: {prose(one.seen)} · threshold: {prose(one.threshold)} · '
-        f"known from: {prose(one.source)} ({one.evidence.value})</p></article>"
+        + (f"<p>{prose(phrase('But: {caveat}', caveat=one.caveat))}</p>" if one.caveat else "")
+        + f'<p class="dim">{prose(_known(one))}</p></article>'
         for one in report.advice
     )
     cpu = "".join(
@@ -56,7 +55,9 @@ def render_html(report: ProfileReport) -> str:
         f"<td>{prose(one.evidence)}</td></tr>"
         for one in report.fallbacks
     )
-    unjudged = ", ".join(f"{one.id} (lacks {', '.join(one.lacks)})" for one in report.unjudged)
+    unjudged = ", ".join(f"{one.id} ({phrase('lacks {names}', names=commas(one.lacks))})" for one in report.unjudged)
+    on_host = prose(phrase("On the host's CPU"))
+    lacking = phrase("Not judged, since the profile lacks the data they need: {unjudged}", unjudged=unjudged)
     notes = "".join(f'<p class="dim">{prose(one)}</p>' for one in report.notes)
     return framed(
         phrase("npuify verify profile: {value}", value=report.bound.value),
@@ -67,11 +68,22 @@ def render_html(report: ProfileReport) -> str:
 {more}
 {steps}
 {tables}
-{f"<h2>On the host's CPU</h2><table>{cpu}</table>" if cpu else ""}
-<h2>Advice</h2>
-{advice or '<p class="dim">No advice from the tuning table applies to this profile.</p>'}
-{f'<p class="dim">Not judged, since the profile lacks the data they need: {prose(unjudged)}</p>' if unjudged else ""}
+{f"<h2>{on_host}</h2><table>{cpu}</table>" if cpu else ""}
+<h2>{phrase("Advice")}</h2>
+{advice or '<p class="dim">' + phrase("No advice from the tuning table applies to this profile.") + "</p>"}
+{f'<p class="dim">{prose(lacking)}</p>' if unjudged else ""}
 {notes}""",
+    )
+
+
+def _known(one: Advice) -> str:
+    """What an advice rests on."""
+    return phrase(
+        "Seen: {seen} · threshold: {threshold} · known from: {source} ({evidence})",
+        seen=one.seen,
+        threshold=one.threshold,
+        source=one.source,
+        evidence=one.evidence.value,
     )
 
 
@@ -102,7 +114,9 @@ def _bars(steps: Sequence[Step]) -> str:
             else [("unknown", step.total)]
         )
         place = 160.0
-        title = f"<title>step {prose(step.name)}: {step.total / 1000:.3f} ms</title>"
+        title = (
+            f"<title>{prose(phrase('step {name}: {time} ms', name=step.name, time=f'{step.total / 1000:.3f}'))}</title>"
+        )
         for name, time in pieces:
             height = 150 * (time or 0.0) / most
             place -= height
@@ -111,16 +125,18 @@ def _bars(steps: Sequence[Step]) -> str:
                 f'height="{height:.1f}">{title}</rect>'
             )
     legend = (
-        f'<b class="computing">&#9632;</b> {phrase("computing")} <b class="exposed">&#9632;</b> communication, exposed '
-        '<b class="idle">&#9632;</b> idle'
+        f'<b class="computing">&#9632;</b> {phrase("computing")} <b class="exposed">&#9632;</b> '
+        f'{phrase("communication, exposed")} <b class="idle">&#9632;</b> {phrase("idle")}'
     )
     known = any(step.computing is not None for step in shown)
+    if not known:
+        legend = phrase("the whole step; its breakdown is unknown")
     more = (
         phrase("; the first {STEPS} of {number} are drawn", STEPS=_STEPS, number=len(steps))
         if len(steps) > _STEPS
         else ""
     )
     return (
-        f'<p class="dim">{legend if known else "the whole step; its breakdown is unknown"}{more}</p><figure><svg '
+        f'<p class="dim">{legend}{more}</p><figure><svg '
         f'viewBox="0 0 900 165" role="img" aria-label="{phrase("time of each step")}">{"".join(parts_)}</svg></figure>'
     )

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from npuify.html.escape import shortened
 from npuify.language import mark, padded, phrase, plural, told
 from npuify.report import printable
+from npuify.report.in_language import as_json
 from npuify.report.schemas import schema_of
 
 if TYPE_CHECKING:
@@ -116,4 +115,4 @@ def _advice(report: ProfileReport) -> Iterator[str]:
 
 def render_json(report: ProfileReport) -> str:
     """The report as JSON; ``version`` says which form."""
-    return printable(msgspec.json.format(msgspec.json.encode(report), indent=2).decode("utf-8") + "\n")
+    return printable(as_json(report))

@@ -118,7 +118,7 @@ def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
             (ran.shown,),
             ran.seconds,
         )
-    on = ", ".join(f"{count} on {name}" for name, count in seen.devices.most_common(3))
+    on = commas(phrase("{count} on {device}", count=count, device=name) for name, count in seen.devices.most_common(3))
     evidence = [
         phrase(
             "{calls} calls of {number} modules; results: {value}",

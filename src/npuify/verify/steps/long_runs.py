@@ -70,7 +70,8 @@ def iterations(bench: Bench) -> tuple[StepResult, float]:
         )
     written = checkpoints(bench.target, begun)
     if written:
-        evidence.append(f"wrote {', '.join(str(path.relative_to(bench.target)) for path in written[-_SHOWN:])}")
+        names = commas(str(path.relative_to(bench.target)) for path in written[-_SHOWN:])
+        evidence.append(phrase("wrote {names}", names=names))
     if not ran.fine:
         return (
             StepResult(
@@ -78,7 +79,7 @@ def iterations(bench: Bench) -> tuple[StepResult, float]:
                 title,
                 Status.FAILED,
                 bench.where,
-                f"It {ran.why()}",
+                ran.in_a_sentence(),
                 (*evidence, *ran.seen()),
                 ran.advice(),
                 (ran.shown,),
@@ -119,7 +120,7 @@ def loss(bench: Bench, has_loss: bool) -> StepResult:
 
     if not (target / "capture.json").is_file():
         evidence += ran.seen()
-        return made(Status.FAILED, f"It {ran.why()}", ran.advice())
+        return made(Status.FAILED, ran.in_a_sentence(), ran.advice())
     try:
         curve = read_curve(target)
     except NpuifyError as error:
@@ -243,7 +244,7 @@ def resume(bench: Bench, begun: float, ran_to_end: bool, fresh: float | None) ->
                 advice='Specify a command with more to do: --resume "train.py --resume=FILE --epochs=9".',
             )
         return _resumed(
-            Status.FAILED, f"It {ran.why()}", ran, where=bench.where, evidence=ran.seen(), advice=ran.advice()
+            Status.FAILED, ran.in_a_sentence(), ran, where=bench.where, evidence=ran.seen(), advice=ran.advice()
         )
     evidence = (
         phrase("its first loss is {losses:.5g}", losses=seen.losses[0])
@@ -331,7 +332,7 @@ def cards(bench: Bench) -> StepResult:
     if not (folder / "capture.json").is_file() or not ran.fine:
         guessed = "If the program needs different arguments for several cards, specify them with --cards-entry. "
         advice = (guessed if bench.plan.cards_guessed else "") + ran.advice()
-        return _on_cards(bench, Status.FAILED, f"It {ran.why()}", ran, ran.seen(), advice)
+        return _on_cards(bench, Status.FAILED, ran.in_a_sentence(), ran, ran.seen(), advice)
     return _same_on_cards(bench, ran, summarize(folder))
 
 

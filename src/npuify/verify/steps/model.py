@@ -7,6 +7,8 @@ from typing import Final
 
 import msgspec
 
+from npuify.language import ENGLISH
+
 VERSION: Final = 1
 """Of the JSON: raised when something is removed or changes its meaning, not when something is added."""
 
@@ -84,3 +86,5 @@ class AcceptanceReport(msgspec.Struct, frozen=True):
     """The options that it was asked for with, in the words of the command line, so that it can be repeated."""
     original_fails_too: bool = False
     """Whether the original ended in the same way, before any result: the migration is not the cause."""
+    language: str = ENGLISH
+    """Of all text for people: ``en`` or ``zh``."""

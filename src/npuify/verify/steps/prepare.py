@@ -54,9 +54,13 @@ def copies(
     )
     if left:
         told += phrase("; {findings} that may stop a program left", findings=counted(len(left), "finding"))
-    return [told, *(f"left: {one.file}:{one.start.line}: {one.message}" for one in left[:_SHOWN])], (
-        result.scan.survey.entry_points
-    )
+    return [
+        told,
+        *(
+            phrase("left: {file}:{line}: {message}", file=one.file, line=one.start.line, message=one.message)
+            for one in left[:_SHOWN]
+        ),
+    ], (result.scan.survey.entry_points)
 
 
 def put_data(data: str, folders: Sequence[Path]) -> tuple[str, str]:

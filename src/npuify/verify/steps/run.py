@@ -281,20 +281,23 @@ def _looked(folder: Path) -> CaptureSummary | None:
 def _verdict(steps: list[StepResult], simulated: bool) -> str:
     failed = [one.name for one in steps if one.status is Status.FAILED]
     missing = [one.name for one in steps if one.status is Status.NOT_RUN]
-    where = "in simulation" if simulated else "on the NPU"
+    where = phrase("in simulation") if simulated else phrase("on the NPU")
     if failed:
         return phrase("Not accepted: {failed} failed {where}.", failed=commas(failed), where=where)
     passed = [one.name for one in steps if one.status is Status.PASSED]
     if not passed:
-        return "Nothing could be run."
-    told = (
-        "All steps passed"
-        if not missing
-        else phrase("{number} of {number2} steps passed", number=len(passed), number2=len(steps))
-    )
-    rest = phrase("; not run: {missing}", missing=commas(missing)) if missing else ""
-    claim = " This says nothing about a real card's results, speed or limits." if simulated else ""
-    return f"{told} {where}{rest}.{claim}"
+        return phrase("Nothing could be run.")
+    if not missing:
+        told = phrase("All steps passed {where}.", where=where)
+    else:
+        told = phrase(
+            "{number} of {number2} steps passed {where}; not run: {missing}.",
+            number=len(passed),
+            number2=len(steps),
+            where=where,
+            missing=commas(missing),
+        )
+    return sentences(told, "This says nothing about a real card's results, speed or limits." if simulated else "")
 
 
 def worst(report: AcceptanceReport) -> Status:

@@ -112,6 +112,10 @@ class Ran(msgspec.Struct, frozen=True):
             phrase("ended with {cause}", cause=cause) if cause and self.code > 0 and not self.timed_out else self._end()
         )
 
+    def in_a_sentence(self) -> str:
+        """The same, where nothing else says of what it is told."""
+        return phrase("It {why}", why=self.why())
+
     def _end(self) -> str:
         if self.timed_out:
             return phrase("did not finish within {seconds:.0f} s", seconds=self.seconds)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from npuify.language import commas, mark, padded, phrase, plural, told
 from npuify.report import printable
+from npuify.report.in_language import as_json
 from npuify.report.schemas import schema_of
 
 from .model import Status, Where
@@ -77,4 +76,4 @@ def schema() -> str:
 
 def render_json(report: AcceptanceReport) -> str:
     """The report as JSON; ``version`` says which form."""
-    return printable(msgspec.json.format(msgspec.json.encode(report), indent=2).decode("utf-8") + "\n")
+    return printable(as_json(report))
