@@ -35,7 +35,7 @@ def test_what_is_refused(text: str, refused: bool, tmp_path: Path) -> None:
         assert not refused
 
 
-@pytest.mark.parametrize("command", [["verify", "capture", "-o", "captured"], ["trace"], ["run"]])
+@pytest.mark.parametrize("command", [["trace"], ["run"]])
 def test_the_commands(command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("train.py").write_text("import tensorflow as tf\n")

@@ -38,6 +38,15 @@ def is_for_tensorflow(arguments: Sequence[str], module: bool = False) -> bool:
     return bool(found & _TENSORFLOW) and not found & _TORCH
 
 
+def has_tensorflow_alone(arguments: Sequence[str], module: bool = False) -> bool:
+    """Whether a program imports TensorFlow and no other framework: others may bring torch along."""
+    first = _file(arguments, module)
+    if first is None:
+        return False
+    found = {name.partition(".")[0] for _, _, names in program_files(first) for name in names}
+    return bool(found & _TENSORFLOW) and not found & (FRAMEWORKS.keys() - _BESIDE)
+
+
 def refuse_tensorflow(arguments: Sequence[str], module: bool, command: str, instead: str) -> None:
     """Stop a command that is for PyTorch before it starts a program that is for TensorFlow.
 
@@ -49,12 +58,7 @@ def refuse_tensorflow(arguments: Sequence[str], module: bool, command: str, inst
     Raises:
         NpuifyError: the program is one for TensorFlow.
     """
-    first = _file(arguments, module)
-    if first is None:
-        return
-    found = {name.partition(".")[0] for _, _, names in program_files(first) for name in names}
-    # Others may bring torch along, such as transformers.
-    if found & _TENSORFLOW and not found & (FRAMEWORKS.keys() - _BESIDE):
+    if has_tensorflow_alone(arguments, module):
         raise NpuifyError(
             phrase("{command} is for PyTorch, and this program is for TensorFlow", command=command), advice=instead
         )

@@ -12,6 +12,7 @@ _BEGIN = (
     ("NPUIFY_SIMULATE_TENSORFLOW", "npuify.simulator.tensorflow.inside.begin", "install"),
     ("NPUIFY_RUN", "npuify.run.start", "begin"),
     ("NPUIFY_CAPTURE", "npuify.verify.capture.start", "when_torch_comes"),
+    ("NPUIFY_CAPTURE_TENSORFLOW", "npuify.verify.capture.keras.begin", "when_tensorflow_comes"),
 )
 """The variable that asks for it, and what is called then. The simulated torch_npu is there before what patches it."""
 

@@ -68,11 +68,11 @@ class Framework(NamedTuple):
         return phrase("The adapter is for 2.6.5: what a later version has, the card's does not.")
 
 
-def check(python: str, environ: dict[str, str]) -> Framework:
-    """The TensorFlow of a Python.
+def installed(python: str, environ: dict[str, str]) -> tuple[str, str]:
+    """The version of a Python's TensorFlow, and the names of the adapter's packages that it has.
 
     Raises:
-        NpuifyError: it has none, a version that the stand-in is not for, or a real adapter.
+        NpuifyError: it has no TensorFlow.
     """
     plain = {k: v for k, v in environ.items() if k != "PYTHONPATH" and not k.startswith(PREFIX)}
     paths = environ.get("PYTHONPATH", "").split(os.pathsep)
@@ -80,9 +80,19 @@ def check(python: str, environ: dict[str, str]) -> Framework:
     version, real = answers(python, _QUESTION, plain, 2)
     if not version:
         raise NpuifyError(
-            phrase("{python} has no TensorFlow, which the simulated adapter needs", python=python),
+            phrase("{python} has no TensorFlow, which the programs need", python=python),
             advice="install tensorflow-cpu 1.15 (Python 3.7) or 2.6.5 (3.8, 3.9), or name a Python with --python",
         )
+    return version, real
+
+
+def check(python: str, environ: dict[str, str]) -> Framework:
+    """The TensorFlow of a Python.
+
+    Raises:
+        NpuifyError: it has none, a version that the stand-in is not for, or a real adapter.
+    """
+    version, real = installed(python, environ)
     if real:
         raise NpuifyError(
             phrase(

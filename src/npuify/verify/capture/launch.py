@@ -22,12 +22,13 @@ from npuify.model import NpuifyError
 from npuify.process.command import command as resolved
 from npuify.process.environment import let_begin, spare_amx
 from npuify.process.python import python_for
-from npuify.project.tensorflow_programs import refuse_tensorflow
+from npuify.project.tensorflow_programs import has_tensorflow_alone
 from npuify.simulator import launch as simulator
 from npuify.simulator.settings import PREFIX
 from npuify.simulator.settings import Settings as Simulated
 from npuify.version import __version__
 
+from .keras import launch as keras
 from .sameness_variables import variables
 from .settings import VARIABLE, Settings
 
@@ -82,25 +83,28 @@ def capture(
         NpuifyError: wrong use, or the program did nothing that can be captured.
     """
     _check_folder(folder, force)
-    refuse_tensorflow(
-        arguments,
-        module,
-        "npuify verify capture",
-        phrase("npuify verify steps compares the losses of both programs, npuify verify loss those of logs"),
-    )
-    interpreter = python_for(python)
-    command = resolved(arguments, interpreter, module)
+    with_keras = has_tensorflow_alone(arguments, module)
+    interpreter = python_for(python, needs="" if with_keras else "torch")
     partial = folder.with_name(f"{folder.name}.part-{os.getpid()}")
     run = uuid.uuid4().hex
     root = str(Path.cwd() if module else _program_folder(arguments))
     settings = replace(settings, folder=str(partial.absolute()), run=run, root=root)
-    environ = _environment(settings, device, devices, interpreter)
+    if with_keras:
+        command, environ = keras.prepared(
+            arguments, settings, module=module, device=device, devices=devices, python=interpreter
+        )
+    else:
+        command, environ = (
+            resolved(arguments, interpreter, module),
+            _environment(settings, device, devices, interpreter),
+        )
     partial.mkdir(parents=True)
     try:
         begun = time.time()
         sys.stdout.flush()
         code = _run(command, environ)
-        return close(partial, folder, settings, arguments, device=device, begun=begun, code=code)
+        what = "Keras layer" if with_keras else "torch.nn.Module"
+        return close(partial, folder, settings, arguments, device=device, begun=begun, code=code, what=what)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -141,9 +145,20 @@ def _has_terminal() -> bool:
 
 
 def close(
-    partial: Path, folder: Path, settings: Settings, arguments: Sequence[str], *, device: str, begun: float, code: int
+    partial: Path,
+    folder: Path,
+    settings: Settings,
+    arguments: Sequence[str],
+    *,
+    device: str,
+    begun: float,
+    code: int,
+    what: str = "torch.nn.Module",
 ) -> Captured:
     """Make what processes wrote into ``partial`` the capture ``folder``.
+
+    Args:
+        what: that of which calls are captured.
 
     Raises:
         NpuifyError: they wrote nothing.
@@ -151,7 +166,9 @@ def close(
     ends = _ends(partial)
     if not ends:
         raise NpuifyError(
-            "nothing was captured: the program called no torch.nn.Module" + (f", and {_ended(code)}" if code else ""),
+            phrase("nothing was captured: the program called no {what}, and {ended}", what=what, ended=_ended(code))
+            if code
+            else phrase("nothing was captured: the program called no {what}", what=what),
             advice="Specify the program that runs the model; Python's options -I, -S and -E prevent a capture.",
         )
     notes = []

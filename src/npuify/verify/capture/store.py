@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from npuify.verify.capture.settings import Settings
 
 RECORDS = "records.jsonl"
@@ -23,8 +25,16 @@ END = "end.json"
 class Store:
     """Opens its files at the first record, when the process knows which rank it is."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        rank: Callable[[], int] | None = None,
+        process: Callable[[], dict[str, Any]] | None = None,
+    ) -> None:
+        """``rank`` and ``process`` tell which rank this is, and of what; PyTorch is asked where they are not given."""
         self._settings = settings
+        self._rank = rank or _rank
+        self._process = process
         self._lock = threading.RLock()
         self._records: Any = None
         self._values: Any = None
@@ -107,7 +117,7 @@ class Store:
             self._folder = None
 
     def _open(self) -> None:
-        rank = _rank()
+        rank = self._rank()
         number = 1
         while True:
             folder = Path(self._settings.folder, f"rank{rank}" if number == 1 else f"rank{rank}-{number}")
@@ -119,12 +129,17 @@ class Store:
         self._folder = folder
         self._records = (folder / RECORDS).open("w", encoding="utf-8", buffering=1 << 16)
         self._values = (folder / VALUES).open("wb", buffering=1 << 20)
-        from npuify.verify.capture.machine import described
-
-        self.put({"event": "process", "rank": rank, "time": time.time(), **described()})
+        self.put({"event": "process", "rank": rank, "time": time.time(), **self._described()})
         waiting, self._waiting = self._waiting, []
         for record in waiting:
             self.put(record)
+
+    def _described(self) -> dict[str, Any]:
+        if self._process is not None:
+            return self._process()
+        from npuify.verify.capture.machine import described
+
+        return described()
 
 
 def _rank() -> int:

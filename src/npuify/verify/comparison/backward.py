@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from .model import Call, Gradient, Rank, Value
 
 
+_WEIGHTS = ("weight", "kernel", "embeddings")
+"""Ends of the names of matrices, in PyTorch and in Keras."""
+
+
 class Backward:
     """The walk through the gradients of one process."""
 
@@ -35,7 +39,9 @@ class Backward:
         self._weights = {
             (key[3], key[2].rpartition(".")[0]): value.tensor
             for key, (value, _) in pairs.values.items()
-            if key[:2] == ("gradient", "backward") and key[2].endswith(".weight") and value.tensor is not None
+            if key[:2] == ("gradient", "backward")
+            and key[2].endswith((".weight", ".kernel"))
+            and value.tensor is not None
         }
         """The gradient of each module's weight, by step and name."""
         self._of_name: dict[tuple[int, str], list[Call]] = {}
@@ -189,8 +195,10 @@ class Backward:
             return 1.0
         terms = self._given[owner.start].norms[0]
         widths = [tensor.size for tensor in owner.inputs if tensor.count and is_floating(tensor.dtype)]
-        if a.name.endswith("weight") and widths and len(a.tensor.shape) > 1:
-            terms *= max(widths) * math.sqrt(a.tensor.count / a.tensor.shape[0])
+        if a.name.endswith(_WEIGHTS) and widths and len(a.tensor.shape) > 1:
+            # A kernel of Keras has its results in the last dimension, a weight of PyTorch in the first.
+            results = a.tensor.shape[-1 if a.name.endswith("kernel") else 0]
+            terms *= max(widths) * math.sqrt(a.tensor.count / max(1, results))
         return max(1.0, terms / (a.tensor.norm / abs(scale)))
 
     def _summing(self, a: Value, owner: Call | None, metrics: Metrics) -> float:
@@ -219,11 +227,11 @@ class Backward:
         width = max(max((tensor.size for tensor in owner.inputs), default=1.0), 1e-30)
         if owner.start in self._given:
             given = self._given[owner.start]
-            terms = given.norms[0] * math.sqrt(_rows(given.shapes[0])) * (width if a.name.endswith("weight") else 1.0)
+            terms = given.norms[0] * math.sqrt(_rows(given.shapes[0])) * (width if a.name.endswith(_WEIGHTS) else 1.0)
         else:
             # Of what is computed again in the backward pass no gradient is seen; that of the weight has the same terms.
             weight = self._weights.get((a.step, a.name.rpartition(".")[0]))
-            if weight is None or not weight.norm or len(weight.shape) < 2 or a.name.endswith("weight"):
+            if weight is None or not weight.norm or len(weight.shape) < 2 or a.name.endswith(_WEIGHTS):
                 return False
             terms = weight.norm / (width * math.sqrt(weight.count / weight.shape[0]))
         share = 4 * spacing(metrics.dtype) / gradient_limit(metrics.dtype, host=metrics.host)

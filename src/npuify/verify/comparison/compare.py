@@ -237,6 +237,7 @@ def _side(capture: Capture) -> Side:
         device_name=capture.device_name,
         torch=str(first.process.get("torch", "")),
         torch_npu=str(first.process.get("torch_npu", "")),
+        tensorflow=str(first.process.get("tensorflow", "")),
         simulated=bool(first.process.get("simulated", False)),
         ranks=len(capture.ranks),
         steps=len(steps),

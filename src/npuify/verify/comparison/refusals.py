@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 ALLOWABLE = ("same-device", "different-ranks", "different-dropout", "little-matches")
 """Refusals that a person may overrule: the comparison then proves less, but what it says is right."""
+_OTHER_DEVICE = "Capture on the other device; --allow same-device compares two versions of a program."
+_OUTSIDE = (
+    "B opens an NPU, on which functions alone run, and its layers are called outside of any tf.function: make the step "
+    "one, before the model is called."
+)
 _MOST = 0.5
 _SAME_ROWS = 0.5
 
@@ -39,11 +44,7 @@ def before_matching(a: Capture, b: Capture, allow: Collection[str] = ()) -> list
     if a.device == b.device and a.device:
         text = phrase("both ran on {device}: this shows nothing about another device", device=a.device)
         if "same-device" not in allow:
-            raise Refused(
-                "same-device",
-                text,
-                "Capture on the other device; --allow same-device compares two versions of a program.",
-            )
+            raise Refused("same-device", text, _OUTSIDE if _is_on_host(b) else _OTHER_DEVICE)
         remarks.append(f"{text[0].upper()}{text[1:]} (allowed).")
     _seeds(a, b)
     if len(a.ranks) != len(b.ranks):
@@ -64,6 +65,12 @@ def before_matching(a: Capture, b: Capture, allow: Collection[str] = ()) -> list
     elif drop[0] == "keep":
         remarks.append("Dropout was kept (--dropout keep): two devices draw different masks.")
     return remarks
+
+
+def _is_on_host(capture: Capture) -> bool:
+    """Whether a program on TensorFlow 2 has an NPU, and computes on the host."""
+    process = capture.ranks[0].process
+    return bool(process.get("tensorflow")) and "npu" in process.get("devices", {}) and capture.device == "cpu"
 
 
 def _seeds(a: Capture, b: Capture) -> None:

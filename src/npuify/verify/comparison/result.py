@@ -147,6 +147,7 @@ class Side(msgspec.Struct, frozen=True):
     gradients: int
     seed: int | None
     notes: tuple[str, ...]
+    tensorflow: str = ""
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

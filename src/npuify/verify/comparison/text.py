@@ -22,6 +22,8 @@ def side_in_short(side: Side) -> str:
     ranks = phrase(", {number} processes", number=side.ranks) if side.ranks > 1 else ""
     steps = plural("{count} step", "{count} steps", side.steps)
     torch = phrase(", torch {version}", version=side.torch) if side.torch else ""
+    if side.tensorflow:
+        torch = phrase(", TensorFlow {version}", version=side.tensorflow)
     return phrase(
         "{source}: {device}{torch}{npu}, {steps}{ranks}, {calls} calls",
         source=side.source,

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from npuify.language import commas, mark, phrase
 from npuify.model import NpuifyError
@@ -18,7 +18,6 @@ from .model import Status, StepResult, Where
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from .bench import Bench
     from .runner import Ran
 
 _OTHER_DATA: Final = (
@@ -36,6 +35,20 @@ _BRING_A_CAPTURE: Final = mark(
 _NEEDS_CUDA: Final = re.compile(
     r"not compiled with CUDA|CUDA is not available|is_available\(\) is False|No CUDA GPUs|NVIDIA driver|initialize CUDA"
 )
+
+
+class Benched(Protocol):
+    """What of a bench counts here, whichever framework it is for."""
+
+    given: Path | None
+
+    @property
+    def where(self) -> Where:
+        """On what the migrated program runs."""
+
+    @property
+    def reference_device(self) -> str:
+        """On what the original runs."""
 
 
 @dataclass
@@ -103,7 +116,7 @@ def _take(seen: CaptureSummary, record: dict[str, Any], *, first: bool) -> None:
             return
 
 
-def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
+def forward(bench: Benched, ran: Ran, seen: CaptureSummary | None) -> StepResult:
     """Whether the migrated model's forward pass ran on the target, and gave numbers."""
     title = "Forward pass of the migrated program"
     if seen is None or not seen.calls:
@@ -166,7 +179,7 @@ def forward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
     )
 
 
-def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
+def backward(bench: Benched, ran: Ran, seen: CaptureSummary | None) -> StepResult:
     """Whether gradients came back, were numbers, and an optimiser stepped."""
     title = "Backward pass and update of the migrated program"
     if seen is None or not seen.calls:
@@ -201,7 +214,7 @@ def backward(bench: Bench, ran: Ran, seen: CaptureSummary | None) -> StepResult:
     return made(Status.PASSED, "All gradients are finite, and the optimizer stepped.")
 
 
-def compare(bench: Bench, reference: Path | None, target: Path, why: str) -> StepResult:
+def compare(bench: Benched, reference: Path | None, target: Path, why: str) -> StepResult:
     """Hold the captures of both programs against each other, module by module."""
     title = "Comparison with the original, module by module"
     on = (

@@ -26,9 +26,12 @@ _SHOWN: Final = 5
 
 
 def copies(
-    project: Path, migrated: Path | None, original: Path, target: Path
+    project: Path, migrated: Path | None, original: Path, target: Path, tf_adapter: str = ""
 ) -> tuple[list[str], tuple[EntryPoint, ...]]:
     """Copy the original, and its migrated copy, which is made where there is none.
+
+    Args:
+        tf_adapter: the adapter for the TensorFlow that runs the programs; empty where the project says it.
 
     Returns:
         What was done, in words, and the project's entry points.
@@ -45,7 +48,8 @@ def copies(
         copy(migrated, target)
         points = scan([project], Options(jobs=1, cache=False)).survey.entry_points
         return [phrase("the migrated program is {migrated}", migrated=migrated)], points
-    result: MigrationResult = migrate(project, target, Options(unsafe=True, jobs=1, cache=False))
+    options = Options(unsafe=True, jobs=1, cache=False, tf_adapter=tf_adapter)
+    result: MigrationResult = migrate(project, target, options)
     left = [one for one in result.left if one.severity.value == "error"]
     told = phrase(
         "migrated by npuify: {number} changes in {number2} files",

@@ -98,7 +98,8 @@ def accept(
     folder = folder.resolve()
     try:
         original, copied = folder / "original", folder / "target"
-        prepared, points = copies(project, migrated, original, copied)
+        adapter = tensorflow.adapter_for(devices.tensorflow) if for_tensorflow else ""
+        prepared, points = copies(project, migrated, original, copied, adapter)
         if data:
             told, place = put_data(data, (original, copied))
             prepared.append(told)
@@ -126,6 +127,7 @@ def accept(
                 timeout=timeout,
                 cards=cards,
                 short=short,
+                given=reference.resolve() if reference is not None else None,
             )
         else:
             bench = Bench(

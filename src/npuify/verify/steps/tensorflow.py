@@ -1,7 +1,7 @@
 """The acceptance of a TensorFlow program: it runs, its loss is the original's, and it trains on several cards.
 
-Modules are not compared: what a graph computes inside is not seen from outside. Losses are read from what the programs
-print.
+Layers of Keras are compared for TensorFlow 2.6; what a graph of TensorFlow 1 computes inside is not seen from outside.
+Losses are read from what the programs print.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.process.python import answers, first_on_path, python_for
@@ -22,6 +24,7 @@ from npuify.verify.loss.read import read_curve
 from npuify.verify.loss.run import compare_losses
 from npuify.verify.loss.words import percent
 
+from . import captured
 from .bench import files, own_modules
 from .model import Devices, Status, StepResult, Where
 from .runner import Ran, npuify, run
@@ -41,6 +44,10 @@ print(' '.join(n for n in ('npu_bridge', 'npu_device') if u.find_spec(n)))
 _FALLS_APART: Final = ("nothing was reduced over the ranks", "no variables were broadcast")
 """How the simulation says that ranks train by themselves; see :mod:`npuify.simulator.tensorflow.summary`."""
 _SHOWN: Final = 4
+CAPTURED: Final = "2.6."
+"""The version of TensorFlow whose programs are captured."""
+NOTHING_DONE: Final = 2
+"""What ``npuify verify capture`` exits with where nothing could be captured."""
 
 
 def is_asked_for(project: Path, entry: str) -> bool:
@@ -80,18 +87,28 @@ def chosen(python: str, target: str, reference: Path | None) -> tuple[Devices, b
     Raises:
         NpuifyError: it has no TensorFlow, or what is asked for is not there.
     """
-    if reference is not None:
+    devices = _devices_of(python_for(python, needs=""))
+    if reference is not None and not devices.tensorflow.startswith(CAPTURED):
         raise NpuifyError(
-            phrase("captures are for PyTorch: --reference has no meaning for a TensorFlow program"),
+            phrase(
+                "programs on TensorFlow 2.6 are captured: --reference has no meaning for {version}",
+                version=devices.tensorflow,
+            ),
             advice=phrase("leave it out; losses of another machine are compared by npuify verify loss"),
         )
-    devices = _devices_of(python_for(python, needs=""))
     if target == "npu" and not devices.adapter:
         raise NpuifyError(
             phrase("{python} has no adapter for NPUs", python=devices.python),
             advice="--target simulated runs without one",
         )
     return devices, target == "simulated" or not devices.adapter
+
+
+def adapter_for(version: str) -> str:
+    """The adapter that a version of TensorFlow is for; empty for one that has none."""
+    if version.startswith("1.15."):
+        return "1.15"
+    return "2.6.5" if version.startswith(CAPTURED) else ""
 
 
 def planned(plan: Plan, target: Path, asked: str) -> Plan:
@@ -133,6 +150,8 @@ class TensorFlowBench:
     timeout: float
     cards: int
     short: bool
+    given: Path | None = None
+    """A capture of the original that was made elsewhere."""
     done: list[StepResult] = field(default_factory=list)
     reference_device: Final = "cpu"
 
@@ -161,6 +180,18 @@ class TensorFlowBench:
         command = [*npuify(), "simulate", *options, str(_SEEDED), *words]
         return self._run(command, self.target, name, f"npuify simulate {told}", {})
 
+    def capture(self, name: str, *, target: bool) -> tuple[Ran, Path]:
+        """Run a program under ``npuify verify capture``, on the target or on the CPU."""
+        folder = self.work / "captures" / name
+        folder.parent.mkdir(exist_ok=True)
+        words = self.plan.entry if target else self.plan.reference_entry
+        kind = ("simulated" if self.simulated else "auto") if target else "cpu"
+        command = ["verify", "capture", "-o", str(folder), "--device", kind, "--python", self.devices.python]
+        value = " ".join(["--device", kind, *words])
+        shown = phrase("npuify verify capture -o captures/{name} {value}", name=name, value=value)
+        place = self.target if target else self.reference
+        return self._run([*npuify(), *command, *words], place, name, shown, {}), folder
+
     def _run(self, command: Sequence[str], folder: Path, name: str, shown: str, added: dict[str, str]) -> Ran:
         environment = {
             "TF_CPP_MIN_LOG_LEVEL": "3",
@@ -179,13 +210,15 @@ class TensorFlowBench:
 
 def run_steps(bench: TensorFlowBench, progress: Callable[[str], None]) -> None:
     """All steps, in order, into ``bench.done``."""
-    told = "Not for TensorFlow: what a graph computes inside is not seen from outside; the losses are compared."
-    for name, title in (
-        ("forward", "A forward pass"),
-        ("backward", "A backward pass"),
-        ("compare", "Modules against the original"),
-    ):
-        bench.done.append(StepResult(name, phrase(title), Status.NOT_RUN, Where.NOWHERE, told))
+    progress("forward and backward")
+    if bench.devices.tensorflow.startswith(CAPTURED):
+        bench.done += _captured(bench, progress)
+    else:
+        told = phrase(
+            "Programs on TensorFlow 2.6 are captured; of {version} the losses are compared.",
+            version=bench.devices.tensorflow,
+        )
+        bench.done += _not_captured(told)
     progress("iterations")
     first = frozenset(files(bench.target))
     ran = bench.migrated("iterations", bench.plan.entry)
@@ -199,6 +232,43 @@ def run_steps(bench: TensorFlowBench, progress: Callable[[str], None]) -> None:
         # A program that goes on from what it finds would not train on several cards.
         path.unlink(missing_ok=True)
     bench.done.append(_cards(bench))
+
+
+def _not_captured(message: str) -> list[StepResult]:
+    """The steps that take captures, where there are none."""
+    titles = (
+        ("forward", "A forward pass"),
+        ("backward", "A backward pass"),
+        ("compare", "Modules against the original"),
+    )
+    return [StepResult(name, phrase(title), Status.NOT_RUN, Where.NOWHERE, message) for name, title in titles]
+
+
+def _captured(bench: TensorFlowBench, progress: Callable[[str], None]) -> list[StepResult]:
+    """What captures of both programs show."""
+    first = frozenset(files(bench.target))
+    ran, target = bench.capture("target", target=True)
+    for path in set(files(bench.target)) - first:
+        path.unlink(missing_ok=True)
+    seen = captured.summarize(target) if target.is_dir() else None
+    if seen is None and ran.code == NOTHING_DONE:
+        # As for a program without Keras. Whether it runs at all, the next step shows.
+        return _not_captured(phrase("No call of a Keras layer was captured; the losses are compared."))
+    forward = captured.forward(bench, ran, seen)
+    if forward.where is Where.CPU:
+        advice = phrase(
+            "Open the NPU before the model is made, and make the step a tf.function: only functions run there."
+        )
+        forward = msgspec.structs.replace(forward, advice=advice)
+    progress("compare")
+    reference, why = bench.given, ""
+    if seen is None or not seen.calls:
+        reference, why = None, phrase("The migrated program produced nothing to compare.")
+    elif reference is None:
+        other, made = bench.capture("reference", target=False)
+        reference = made if made.is_dir() else None
+        why = phrase("On the CPU the original {why}", why=other.why())
+    return [forward, captured.backward(bench, ran, seen), captured.compare(bench, reference, target, why)]
 
 
 def _iterations(bench: TensorFlowBench, ran: Ran) -> StepResult:
