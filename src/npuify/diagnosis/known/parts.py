@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LACKS_PART: Final = re.compile(
     r"No module named '(?P<package>\w+)\.(?P<part>[\w.]+)'"
     r"|cannot import name '(?P<name>\w+)' from '(?P<source>\w+)(?P<below>[\w.]*)'(?: \((?P<place>[^)]*)\))?"
+    r"|module '(?P<owner>\w+)(?P<inside>[\w.]*)' has no attribute '(?P<attribute>\w+)'"
 )
 """What Python says of a part of a package that is there."""
 
@@ -28,7 +29,7 @@ _STACKS: Final = {"mindspeed", "mindspeed_llm", "mindspeed_mm", "vllm_ascend", "
 """Packages for NPUs, or that have words for them, without a row in the tables of packages."""
 _LAZY: Final = {"transformers", "diffusers", "optimum"}
 """Packages whose modules are made when they are asked for: Python cannot say where their files are."""
-_NOT_THESE: Final = {"torch", "torch_npu", "apex", "triton"}
+_NOT_THESE: Final = {"torch", "torch_npu", "apex", "triton", "numpy"}
 """Packages with answers of their own."""
 _OF_PROGRAMS: Final = {
     *("app", "args", "base", "common", "conf", "config", "configs", "constants", "core", "data", "dataloader"),
@@ -51,7 +52,7 @@ def part_match(text: str, frames: Sequence[Frame]) -> Match | None:
     found = LACKS_PART.search(text)
     if found is None:
         return None
-    package = found["package"] or found["source"]
+    package = found["package"] or found["source"] or found["owner"]
     if package in _NOT_THESE:
         return None
     if _is_installed(package, found["place"], frames):
@@ -60,7 +61,13 @@ def part_match(text: str, frames: Sequence[Frame]) -> Match | None:
         weight = 56
     else:
         return None
-    part = f"{package}.{found['part']}" if found["part"] else f"{found['source']}{found['below']}.{found['name']}"
+    part = (
+        f"{package}.{found['part']}"
+        if found["part"]
+        else f"{found['source']}{found['below']}.{found['name']}"
+        if found["name"]
+        else f"{found['owner']}{found['inside']}.{found['attribute']}"
+    )
     asks = _INSTALLED.search(frames[-1].file) if frames else None
     why = (
         phrase(

@@ -16,6 +16,7 @@ from .packages import ASKS, package_match
 from .parts import part_match
 from .refusals import REFUSES, refusal_match
 from .signatures import Match, matches
+from .tables import SPEAKS, table_matches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,6 +63,8 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
     if frames and REFUSED.search(text):
         refused = refused_match(text, frames)
         found += [refused] if refused is not None else []
+    if SPEAKS.search(text):
+        found += table_matches(text, frames, found)
     if REFUSES.search(text):
         refusal = refusal_match(text, frames)
         found += [refusal] if refusal is not None else []
