@@ -11,7 +11,6 @@ The numbers are ratios, for orders of magnitude; they say nothing of an NPU.
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import resource
 import subprocess
@@ -22,14 +21,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
+import replacement_cases
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     Case = tuple[Callable[[], Any], Callable[[], Any]]
 
 
-def _module(family: str) -> Any:
-    return importlib.import_module(f"npuify.helpers.replacements.{family}")
+_module = replacement_cases.module
 
 
 def _deform_conv() -> Case:
@@ -234,6 +234,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "voxels": _voxels,
     "raymarching": _raymarching,
     "dcnv3": _dcnv3,
+    **replacement_cases.CASES,
 }
 
 

@@ -116,3 +116,18 @@ def test_novograd(mode: int, kind: int, corrected: int, averaging: int) -> None:
             moments.append(m)
         _same(lists[1][at], moved)
         _same(lists[2][at], moments)
+
+
+def test_parameters_that_want_gradients_are_moved() -> None:
+    """apex's FusedSGD steps without ``no_grad``, since a kernel knows nothing of it; that was an error."""
+    multi, lists = module("multi_tensor"), _lists(4)
+    lists[1] = [one.requires_grad_() for one in lists[1]]
+    before = [one.detach().clone() for one in lists[1]]
+    multi.multi_tensor_sgd(2048, FLAG.clone(), lists[:3], 0.0, 0.0, 0.0, 0.2, False, True, False, 1.0)
+    for now, old, grad in zip(lists[1], before, lists[0], strict=True):
+        _same(now.detach(), (old - 0.2 * grad).flatten().tolist())
+        assert now.requires_grad
+    given = [one.requires_grad_() for one in (torch.ones(3), torch.ones(3))]
+    state = torch.zeros(3), torch.zeros(3)
+    module("voxel_adam").adam_upd(given[0], given[1].detach(), *state, 1, 0.9, 0.99, 0.1, 1e-8)
+    assert not torch.equal(given[0].detach(), torch.ones(3))

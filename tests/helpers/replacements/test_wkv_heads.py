@@ -85,6 +85,25 @@ def test_version_6(form: str, time: int, heads: int, size: int) -> None:
         along(whole, inputs, which, gy, one, 1e-4)
 
 
+def test_one_state_for_the_whole_batch() -> None:
+    """RWKV's own code gives it so, and the kernel reads behind it for all but the first."""
+    made, (r, k, v) = module("wkv_heads"), _given(7, 2, 4, 3)
+    raw, u, state = numbers(2, 7, 2, 4, seed=8), numbers(2, 4, seed=9), numbers(2, 4, 4, seed=10)
+    y, grad = torch.empty(2, 7, 8, dtype=torch.float64), numbers(2, 7, 2, 4, seed=11)
+    made.forward6_from_state(2, 7, 8, 2, r, k, v, raw, u, state, y)
+    close(y.reshape(r.shape), _gated(r, k, v, torch.exp(-torch.exp(raw)), u, state.expand(2, -1, -1, -1)), 1e-8)
+    grads = [torch.empty(2, 7, 8).double() for _ in range(4)] + [
+        torch.empty(2, 8).double(),
+        torch.empty(2, 2, 4, 4).double(),
+    ]
+    made.backward6_from_state(2, 7, 8, 2, r, k, v, raw, u, state, grad, *grads)
+
+    def whole(state: Any) -> Any:
+        return _gated(r, k, v, torch.exp(-torch.exp(raw)), u, state.expand(2, -1, -1, -1))
+
+    along(whole, [state], 0, grad, grads[5].sum(0), 1e-4)
+
+
 @SIZES
 def test_version_7(time: int, heads: int, size: int) -> None:
     made = module("wkv_heads")

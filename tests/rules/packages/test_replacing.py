@@ -788,6 +788,14 @@ def test_no_code_is_known_as_two_things() -> None:
                 assert seen.setdefault((operator.name, digest), name) == name
 
 
+def test_each_family_is_measured() -> None:
+    folder = Path(__file__).parents[3] / "benchmarks"
+    names = ("kernel_replacements", "replacement_cases", "sequence_replacements")
+    text = "".join((folder / f"{name}.py").read_text() for name in names)
+    for name in replacements.families():
+        assert f"\ndef {name}(" in text or f'    "{name}": _' in text, name
+
+
 def test_the_documentation_has_the_table_as_it_is() -> None:
     page = PAGE.read_text("utf-8")
     assert renewed(page) == page, "run python -m tools.replacements"

@@ -25,6 +25,7 @@ def _tell(noop_flag, tensors):
         noop_flag.copy_(torch.where(torch.stack(told).all(), noop_flag, torch.ones_like(noop_flag)))
 
 
+@torch.no_grad()
 def multi_tensor_scale(chunk_size, noop_flag, tensor_lists, scale):
     """The second list becomes the first times ``scale``."""
     given, targets = tensor_lists
@@ -33,6 +34,7 @@ def multi_tensor_scale(chunk_size, noop_flag, tensor_lists, scale):
     _write(targets, made)
 
 
+@torch.no_grad()
 def multi_tensor_axpby(chunk_size, noop_flag, tensor_lists, a, b, arg_to_check):
     """The third list becomes ``a`` times the first and ``b`` times the second."""
     x, y, targets = tensor_lists
@@ -41,6 +43,7 @@ def multi_tensor_axpby(chunk_size, noop_flag, tensor_lists, a, b, arg_to_check):
     _write(targets, made)
 
 
+@torch.no_grad()
 def multi_tensor_l2norm(chunk_size, noop_flag, tensor_lists, per_tensor_python=None):
     """The norm of all numbers of the first list, and of each tensor if asked."""
     squares = torch.stack([(one * one).sum() for one in _wide(tensor_lists[0])]).float()
@@ -49,6 +52,7 @@ def multi_tensor_l2norm(chunk_size, noop_flag, tensor_lists, per_tensor_python=N
     return squares.sum().sqrt().reshape(1), each
 
 
+@torch.no_grad()
 def multi_tensor_adam(
     chunk_size, noop_flag, tensor_lists, lr, beta1, beta2, epsilon, step, mode, bias_correction, weight_decay
 ):
@@ -68,6 +72,7 @@ def multi_tensor_adam(
         _write(targets, values)
 
 
+@torch.no_grad()
 def multi_tensor_adagrad(chunk_size, noop_flag, tensor_lists, lr, epsilon, mode, weight_decay):
     """A step of Adagrad for the lists of gradients, parameters and sums of squares."""
     _, params, sums = tensor_lists
@@ -82,6 +87,7 @@ def multi_tensor_adagrad(chunk_size, noop_flag, tensor_lists, lr, epsilon, mode,
     _write(sums, h)
 
 
+@torch.no_grad()
 def multi_tensor_sgd(
     chunk_size, noop_flag, tensor_lists, wd, momentum, dampening, lr, nesterov, first_run, wd_after_momentum, scale
 ):
@@ -107,6 +113,7 @@ def multi_tensor_sgd(
         _write(copies[0], [torch.where(stays, a, b.to(a.dtype)) for a, b in zip(copies[0], params)])  # noqa: B905
 
 
+@torch.no_grad()
 def multi_tensor_lamb(
     chunk_size,
     noop_flag,
@@ -152,6 +159,7 @@ def multi_tensor_lamb(
         params[number].copy_(p[number] - rate * one)
 
 
+@torch.no_grad()
 def multi_tensor_novograd(
     chunk_size,
     noop_flag,

@@ -17,6 +17,7 @@ def _stepped(grad, exp_avg, exp_avg_sq, beta1, beta2, eps):
     return first, second, first / (second.sqrt() + eps)
 
 
+@torch.no_grad()
 def adam_upd(param, grad, exp_avg, exp_avg_sq, step, beta1, beta2, lr, eps):
     first, second, way = _stepped(grad, exp_avg, exp_avg_sq, beta1, beta2, eps)
     exp_avg.copy_(first)
@@ -24,6 +25,7 @@ def adam_upd(param, grad, exp_avg, exp_avg_sq, step, beta1, beta2, lr, eps):
     param -= _rate(step, beta1, beta2, lr) * way
 
 
+@torch.no_grad()
 def masked_adam_upd(param, grad, exp_avg, exp_avg_sq, step, beta1, beta2, lr, eps):
     """Numbers whose gradient is 0 stay as they are, and so do their moments."""
     first, second, way = _stepped(grad, exp_avg, exp_avg_sq, beta1, beta2, eps)
@@ -33,6 +35,7 @@ def masked_adam_upd(param, grad, exp_avg, exp_avg_sq, step, beta1, beta2, lr, ep
     param -= torch.where(moves, _rate(step, beta1, beta2, lr) * way, torch.zeros_like(way))
 
 
+@torch.no_grad()
 def adam_upd_with_perlr(param, grad, exp_avg, exp_avg_sq, perlr, step, beta1, beta2, lr, eps):
     first, second, way = _stepped(grad, exp_avg, exp_avg_sq, beta1, beta2, eps)
     exp_avg.copy_(first)

@@ -191,13 +191,18 @@ def backward6_of_exponents(B, T, C, H, r, k, v, w, u, gy, gr, gk, gv, gw, gu):
     _write(gw, of_w * _wide(w).reshape(B, T, C))
 
 
+def _states(s, B, H, size):
+    """One for each of the batch; RWKV gives the same one for all, behind which the kernel reads."""
+    return s.reshape(-1, H, size, size).expand(B, -1, -1, -1)
+
+
 def forward6_from_state(B, T, C, H, r, k, v, w, u, s, y):
-    """The form that begins with the states ``s``, (B, H, value, key)."""
-    _write(y, _run(B, T, H, r, k, v, _exponents(w), u, s.reshape(B, H, C // H, C // H)))
+    """The form that begins with the states ``s``, (B, H, value, key), or (H, value, key) for all of the batch."""
+    _write(y, _run(B, T, H, r, k, v, _exponents(w), u, _states(s, B, H, C // H)))
 
 
 def backward6_from_state(B, T, C, H, r, k, v, w, u, s, gy, gr, gk, gv, gw, gu, gs):
-    state = s.reshape(B, H, C // H, C // H)
+    state = _states(s, B, H, C // H)
     _backward(B, T, H, (r, k, v, w, u), gy, (gr, gk, gv, gw, gu, gs), _exponents, state)
 
 
