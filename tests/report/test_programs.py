@@ -255,3 +255,32 @@ def test_what_an_edit_has_settled_is_not_told_again(tmp_path: Path) -> None:
         result, _ = plan(tmp_path, Options(style=style, jobs=1, cache=False))
         assert not result.left, style
         assert [one.level for one in judge(result).programs] == [Level.RUNS]
+
+
+def test_a_file_that_says_what_is_installed_is_no_setting(tmp_path: Path) -> None:
+    """A program that names its pyproject.toml for a version does not need the packages of an extra."""
+    (tmp_path / "pyproject.toml").write_text(
+        "[project]\nname = 'x'\n[project.optional-dependencies]\njax = ['jax==0.4.8', 'flax==0.6.8']\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import os\nimport torch\n\nif __name__ == '__main__':\n    print(os.path.exists('pyproject.toml'))\n"
+        "    print(torch.ones(1).cuda())\n"
+    )
+    (program,) = judge(scan([tmp_path], Options(torch_npu="2.13.0", jobs=1, cache=False))).programs
+    assert program.level is Level.RUNS
+
+
+def test_a_module_of_another_package_taken_by_name_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "other.py").write_text("import torch\nprint(torch.cuda.cudart())\n")
+    (tmp_path / "train.py").write_text(
+        "import argparse\nimport importlib\nimport torch\n\nif __name__ == '__main__':\n"
+        "    p = argparse.ArgumentParser()\n    p.add_argument('--game')\n"
+        "    importlib.import_module(f'pettingzoo.atari.{p.parse_args().game}')\n    print(torch.ones(1).cuda())\n"
+    )
+    found = judge(scan([tmp_path], Options(torch_npu="2.13.0", jobs=1, cache=False))).programs
+    assert {one.file: one.level for one in found}["train.py"] is Level.RUNS
+    (tmp_path / "pettingzoo").mkdir()
+    (tmp_path / "pettingzoo" / "atari").mkdir()
+    (tmp_path / "pettingzoo" / "atari" / "pong.py").write_text("import torch\nprint(torch.cuda.cudart())\n")
+    found = judge(scan([tmp_path], Options(torch_npu="2.13.0", jobs=1, cache=False))).programs
+    assert {one.file: one.level for one in found}["train.py"] is Level.REVIEW

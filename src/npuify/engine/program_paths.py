@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 
 _SETTINGS: Final = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".env", ".properties", ".gin")
+_MANIFESTS: Final = frozenset(("pyproject.toml", "setup.cfg", "tox.ini"))
+"""Files that say what is to be installed: a program that names one, for a version or a release, sets nothing by it."""
 _IMPORT: Final = rb"^(?:from|import)[ \t]+[^\n]*"
 
 
@@ -117,7 +119,8 @@ def programs_of(
 
 def _readers(files: Iterable[str], programs: Programs, project: ProjectIndex) -> dict[str, int]:
     """Of files of settings, the Python files that name them, as sets of bits."""
-    named = {one: one.rpartition("/")[2].encode() for one in sorted(files) if one.endswith(_SETTINGS)}
+    last = {one: one.rpartition("/")[2] for one in sorted(files) if one.endswith(_SETTINGS)}
+    named = {one: name.encode() for one, name in last.items() if name not in _MANIFESTS}
     readers = {one: programs.graph.numbers.mask(project.files_with(name)) for one, name in named.items()}
     return {one: mask for one, mask in readers.items() if mask}
 

@@ -374,6 +374,9 @@ class Reaches:
             return _Choice(top, namers)
         if package.startswith("."):
             return _Choice(posixpath.dirname(file), namers)
+        first = package.partition(".")[0]
+        if not any(f"/{first}/" in f"/{one}" or f"/{first}.py" in f"/{one}" for one in self._programs.files):
+            return None  # of another package
         place = self._graph.resolve(package.strip("."), file)
         is_package = place is not None and place[1].endswith("__init__.py")
         return _Choice(posixpath.dirname(place[1]) if place is not None and is_package else top, namers)

@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from npuify import knowledge
+from npuify.engine.scan import scan
 from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.knowledge.schema import PackageFact
 from npuify.model import NpuifyError, Safety
+from npuify.options import Options
 
 from ...harness import RELEASE, findings
 
@@ -166,3 +168,15 @@ def test_a_bad_row_is_named(tmp_path: Path) -> None:
     path.write_text(good.replace('status = "none"', 'status = "nowhere"', 1), "utf-8")
     with pytest.raises(NpuifyError, match="Invalid enum value"):
         read_rows(path, "package", PackageFact)
+
+
+def test_a_copy_of_a_package_above_a_file_is_the_projects_own(tmp_path: Path) -> None:
+    """An example with a copy of Megatron: its files import each other, not the package that is installed."""
+    text = "import torch\nfrom megatron import get_args\nx = torch.ones(1).cuda()\n"
+    for place in ("a/megatron/data/d.py", "b/e.py"):
+        (tmp_path / place).parent.mkdir(parents=True)
+        (tmp_path / place).write_text(text)
+    for place in ("a/megatron/__init__.py", "a/megatron/data/__init__.py"):
+        (tmp_path / place).write_text("")
+    found = scan([tmp_path], Options(torch_npu="2.13.0", jobs=1, cache=False)).findings
+    assert [one.file for one in found if one.code == "NPU620"] == ["b/e.py"]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 4
 """Functions, one calling another, through which a place is followed to where the program begins."""
+_CUDA: Final = "torch.cuda.is_available"
 _MOST_FILES: Final = 3
 """Files that import a module, and are looked into for calls."""
 _PERHAPS: Final = (ast.While, ast.comprehension, ast.Lambda, ast.Match, ast.ExceptHandler, ast.ListComp, ast.DictComp)
@@ -30,12 +31,12 @@ def surely_runs(node: ast.AST, file: PythonFile, depth: int = _DEEPEST) -> bool:
     """
     current, guarded = node, False
     for up in file.ancestors(node):
-        if isinstance(up, ast.stmt | ast.Module) and _may_end_before(current, up):
+        if isinstance(up, ast.stmt | ast.Module) and _may_end_before(current, up, file):
             return False
         if isinstance(up, DEFINITIONS):
             return current in up.body and depth > 0 and _surely_called(up, file, depth - 1)
         if isinstance(up, ast.If) and current is not up.test:
-            if current not in up.body or not (_is_guard(up.test) or holds_by_default(up.test, file)):
+            if current not in up.body or not (_is_guard(up.test) or _holds(up.test, file)):
                 return False
             guarded = guarded or _is_guard(up.test)
         elif not _leads_to(current, up):
@@ -59,20 +60,53 @@ def _leads_to(current: ast.AST, up: ast.AST) -> bool:
     return not isinstance(up, (*_PERHAPS, ast.SetComp, ast.GeneratorExp, ast.ClassDef))
 
 
-def _may_end_before(current: ast.AST, up: ast.AST) -> bool:
+def _holds(test: ast.expr, file: PythonFile, steps: int = _DEEPEST) -> bool:
+    """Whether a condition holds where the program is started on an NPU without options.
+
+    After ``transfer_to_npu`` a program finds that CUDA is available, and its devices are called "cuda".
+    """
+    if not steps:
+        return False
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        return all(_holds(one, file, steps - 1) for one in test.values)
+    if isinstance(test, ast.Call) and not test.args:
+        names = ("torch.npu.is_available", "torch_npu.npu.is_available")
+        return (file.qualname(test.func) or "") in (names if file.plan.style != "auto" else (*names, _CUDA))
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq):
+        asked = test.comparators[0]
+        value = _only_value(test.left, file)
+        if isinstance(value, ast.IfExp) and isinstance(asked, ast.Constant) and isinstance(asked.value, str):
+            return ast.dump(value.body) == ast.dump(asked) and _holds(value.test, file, steps - 1)
+    value = _only_value(test, file)
+    return (value is not None and _holds(value, file, steps - 1)) or holds_by_default(test, file)
+
+
+def _only_value(node: ast.expr, file: PythonFile) -> ast.expr | None:
+    """What is assigned to a name that is bound once."""
+    bound = file.assigned(node) if isinstance(node, ast.Name) else []
+    return bound[0] if len(bound) == 1 else None
+
+
+def _may_end_before(current: ast.AST, up: ast.AST, file: PythonFile) -> bool:
     """Whether a block may be left before it comes to one of its statements."""
     for name in ("body", "orelse", "finalbody"):
         block = getattr(up, name, None)
         if isinstance(block, list) and current in block:
-            return any(_may_leave(one) for one in block[: block.index(current)])
+            return any(_may_leave(one, file) for one in block[: block.index(current)])
     return False
 
 
-def _may_leave(statement: ast.stmt) -> bool:
-    """Whether a statement may return, raise, or end the program; functions that do so are not looked into."""
+def _may_leave(statement: ast.stmt, file: PythonFile) -> bool:
+    """Whether a statement may return, raise, or end the program; functions that do so are not looked into.
+
+    Of a chain of conditions the branch counts that is taken by default, where that is known.
+    """
     pending: list[ast.AST] = [statement]
     while pending:
         node = pending.pop()
+        if isinstance(node, ast.If) and holds_by_default(node.test, file):
+            pending += node.body
+            continue
         if isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
             return True
         if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in ("exit", "quit"):

@@ -47,20 +47,22 @@ def data_parallel(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     if file.qualname(node.func) not in DATA_PARALLEL:
         return
     release = file.release
+    is_patched = any(name.startswith("torch.nn.parallel.DataParallel") for name in release.patched)
     if file.plan.style == "auto":
         yield file.report(
             node,
             "after transfer_to_npu, DataParallel looks for its parameters on CUDA, and refuses those on an NPU",
             severity=Severity.ERROR,
-            evidence=Evidence.ASSUMED,
-            source="torch/nn/parallel/data_parallel.py asks torch.cuda.is_available, which transfer_to_npu replaces",
+            evidence=Evidence.ASSUMED if is_patched else Evidence.LIVE,
+            source="torch/nn/parallel/data_parallel.py asks torch.cuda.is_available, which transfer_to_npu replaces; "
+            "with torch_npu 2.13.0 on one card: module must have its parameters and buffers on device cuda:0",
             subject="torch.nn.DataParallel",
             advice=phrase(
                 "leave DataParallel out for one card, or use the style npu; for several cards: {STEPS}", STEPS=STEPS
             ),
         )
         return
-    if any(name.startswith("torch.nn.parallel.DataParallel") for name in release.patched):
+    if is_patched:
         message = phrase(
             "torch_npu {torch_npu} patches DataParallel, but it is slow: one process feeds all cards",
             torch_npu=release.torch_npu,

@@ -109,7 +109,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:
 
 
 def _own_module(name: str, file: PythonFile) -> bool:
-    """Whether the project itself, or the folder of the file, has a module of that name."""
+    """Whether the project itself, or a folder that the file lies in, has a module of that name."""
     top = name.partition(".")[0]
     modules = file.project.modules
     if top in modules or file.source.module.partition(".")[0] == top:
@@ -117,8 +117,8 @@ def _own_module(name: str, file: PythonFile) -> bool:
     parts = name.split(".")
     if any(".".join(parts[:length]) in modules for length in range(2, len(parts) + 1)):
         return True  # a file in a folder without __init__.py
-    folder = file.source.module.rpartition(".")[0]
-    return bool(folder) and f"{folder}.{top}" in modules
+    folders = file.source.module.split(".")[:-1]
+    return any(".".join([*folders[:length], top]) in modules for length in range(len(folders), 0, -1))
 
 
 def _works(node: ast.AST, name: str, row: MemberFact, file: PythonFile) -> Diagnostic:

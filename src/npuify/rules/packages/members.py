@@ -9,6 +9,7 @@ from npuify.knowledge.members import member_of, packages_with_members
 from npuify.language import commas, phrase, sentences
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.package_members import is_guarded, replacement, taken
+from npuify.rules.common.package_rows import package_of
 from npuify.rules.common.surely_run import surely_runs
 from npuify.rules.registry import rule
 
@@ -101,7 +102,8 @@ def package_member_replaced(node: ast.Import | ast.ImportFrom, file: PythonFile)
 def package_use_to_decide(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """A name of a package that only CUDA has, where it is used: what there is for it on an NPU has to be chosen.
 
-    Each place is told; all places of one package are one decision.
+    Each place is told; all places of one package are one decision. Where the import itself stops the program, which is
+    an error of its own, the places are notes: what stands there is to be written anew.
     """
     names = taken(node, file)
     if not names or is_guarded(node, file):
@@ -115,6 +117,8 @@ def package_use_to_decide(node: ast.Import | ast.ImportFrom, file: PythonFile) -
             severity = fact.severity
             if severity is Severity.ERROR and not surely_runs(use.node, file):
                 severity = Severity.WARNING
+            if severity is Severity.WARNING and _stops_at_import(one.name):
+                severity = Severity.INFO
             yield file.report(
                 use.node,
                 phrase("{name}: {message}", name=use.name, message=fact.message),
@@ -124,3 +128,9 @@ def package_use_to_decide(node: ast.Import | ast.ImportFrom, file: PythonFile) -
                 source=fact.source,
                 advice=fact.advice,
             )
+
+
+def _stops_at_import(name: str) -> bool:
+    """Whether a package is one whose import fails where no CUDA is; NPU620 says so at the import."""
+    row = package_of(name)
+    return row is not None and row.severity is Severity.ERROR and row.status in ("none", "replacement")
