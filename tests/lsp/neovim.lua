@@ -10,7 +10,7 @@ local function finish(why)
 end
 local ok, message = pcall(function()
   vim.cmd("edit " .. vim.fn.fnameescape(file))
-  local folder = vim.fn.fnamemodify(file, ":h")
+  local folder = vim.env.NPUIFY_FOLDER
   local client = vim.lsp.start_client({
     name = "npuify",
     cmd = { vim.env.NPUIFY_PYTHON, "-m", "npuify", "lsp" },
