@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 STABLE = "3.0.0"
 """The newest Paddle for which a plug-in is documented as stable."""
 WITH_PLUGIN = ("3.0.0", "3.1.0", "3.3.0")
-"""Releases of which a plug-in of the same number was seen on Paddle's own index; 3.0.0 is the documented one."""
+"""Releases of which a plug-in of the same number is known; 3.0.0 is the documented one, for Python 3.8 to 3.10.
+
+Paddle's index lists 3.0.0 (paddlepaddle.org.cn/packages/stable/npu). Users have installed 3.1.0
+(PaddlePaddle/Paddle#74020: it does not load under another Paddle) and 3.3.0 (PaddlePaddle/PaddleCustomDevice#2452: for
+CANN 8.0.0, it does not load with 8.5.1).
+"""
 INDEX = "https://www.paddlepaddle.org.cn/packages/stable/npu/"
 """Where Paddle's plug-in for NPUs is installed from."""
 

@@ -35,7 +35,11 @@ class Service(NamedTuple):
 
 
 _TAKES_OPTION = "0.12"
-"""The first vLLM whose own image starts ``vllm serve``; before, that command refused the option ``--model``."""
+"""The first vLLM whose own image starts ``vllm serve``; before, that command refused the option ``--model``.
+
+In 2025-06 the image started ``vllm.entrypoints.openai.api_server`` (LMCache/LMCache#898), in 2026-06 ``vllm serve``
+(swiss-ai/model-launch#158). That 0.12 is the first is not looked up.
+"""
 
 
 def entry_point(row: VllmSet) -> str:
