@@ -143,3 +143,31 @@ def test_unknown_lines_get_a_guess_that_is_called_one(line: str, about: str, cau
 def test_lines_about_nothing_in_particular_stay_unknown() -> None:
     found = diagnosed("ERROR: flurble failed\n")
     assert (found.cause, found.confidence, found.why) == ("", Confidence.UNKNOWN, "")
+
+
+@pytest.mark.parametrize(
+    ("owner", "cause"),
+    [
+        ("LlamaModel", "version-mismatch"),
+        ("Qwen2ForCausalLM", "version-mismatch"),
+        ("DPOPeftTrainer", "version-mismatch"),
+        ("TrainingArguments", "version-mismatch"),
+        ("AdamW", "version-mismatch"),
+        ("MyModel", "script-error"),
+        ("NoneType", "script-error"),
+        ("Namespace", "script-error"),
+    ],
+)
+def test_a_class_of_a_library_without_an_attribute(owner: str, cause: str) -> None:
+    assert diagnosed(f"AttributeError: '{owner}' object has no attribute 'some_thing'\n").cause == cause
+
+
+def test_a_command_that_failed_is_told_by_who_started_it() -> None:
+    frame = f'  File "{PACKAGES}/triton/backends/ascend/compiler.py", line 7, in compile\n    run()\n'
+    found = diagnosed(
+        f"{HEAD}{frame}"
+        + log("/usr/lib/python3.11/subprocess.py", "subprocess.CalledProcessError: Command '['x']' died").removeprefix(
+            HEAD
+        )
+    )
+    assert found.cause == "operator-compile"

@@ -225,6 +225,7 @@ STEMS: Final = (
     b"group of specs",
     b"has wrong ",
     b"ilteringFail",
+    b"step creation",
     b"NotFit",
     b"CardType",
     b"CardUuid",

@@ -31,6 +31,15 @@ _OF_LIBRARIES: Final = re.compile(
     r"(?:Config|Tokenizer(?:Fast)?|Cache|Processor|ForCausalLM|Output|Arguments|Accelerator)$"
 )
 """Ends of the names of classes that one library makes and others read: of Transformers and Accelerate."""
+_KNOWN_CLASS: Final = re.compile(
+    r"(?:Seq2Seq)?TrainingArguments|(?:Seq2Seq|SFT|RM|Reward|DPO|KTO|ORPO|PPO|GRPO|RLOO)?(?:Peft)?Trainer"
+    r"|(?:Llama|Qwen\w*|Mistral|Mixtral|Bert|Roberta|GPT\w*|T5|Bart|Gemma\d*|Phi\d*|Bloom|OPT|Falcon|Deepseek\w*|ChatGLM\w*"
+    r"|Baichuan|InternLM\d*|Whisper|CLIP|ViT|Peft)\w*(?:Model|For[A-Z]\w+|Config|Tokenizer(?:Fast)?|Processor|Attention|Layer)"
+    r"|Auto[A-Z]\w+|(?:Dynamic|Static|EncoderDecoder)Cache|Adam|AdamW|SGD|Adagrad|RMSprop|GradScaler|DataLoader"
+    r"|Accelerator(?:State)?|DeepSpeedEngine|DeepSpeedCPUAdam|LLMEngine|AsyncLLM(?:Engine)?|VllmConfig|ModelConfig"
+    r"|ParallelConfig|SamplingParams|EngineArgs|AsyncEngineArgs|LoraConfig|PeftConfig"
+)
+"""Classes of Transformers, TRL, PEFT, Accelerate, DeepSpeed, vLLM and torch, by their whole names."""
 _PASSES_ON: Final = {
     "torch",
     "torch_npu",
@@ -53,8 +62,10 @@ def refused_match(text: str, frames: Sequence[Frame]) -> Match | None:
         frames: the traceback's frames; without them nothing is known.
     """
     found = REFUSED.search(text)
-    if found is None or not frames:
+    if found is None:
         return None
+    if not frames:
+        return _of_library(found["owner"] or "")
     caller = frames[-1].file
     if _REMOTE.search(caller) and "KeyError" not in text:
         return _match(
@@ -79,6 +90,19 @@ def refused_match(text: str, frames: Sequence[Frame]) -> Match | None:
         ),
         phrase("Install the releases that belong together: those that {package} pins.", package=installed[1]),
         weight=50,
+    )
+
+
+def _of_library(owner: str) -> Match | None:
+    """What it says that a class lacks an attribute, where nothing tells who asked; None for other than known ones."""
+    if not _KNOWN_CLASS.fullmatch(owner):
+        return None
+    return _match(
+        phrase(
+            "{owner} is a class of a library; the installed release of it does not have that attribute.", owner=owner
+        ),
+        phrase("Install the releases that belong together: those that the project which asks for it pins."),
+        weight=40,
     )
 
 

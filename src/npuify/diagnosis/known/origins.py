@@ -20,6 +20,9 @@ _KIND: Final = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<kind>[A-Za-z_]\w*)(?::|$)")
 _SAY_MORE: Final = {"ImportError", "ModuleNotFoundError", "KeyboardInterrupt", "SystemExit", "MemoryError"}
 """Kinds that are about something else wherever they are raised."""
 
+_OF_COMMANDS: Final = {"CalledProcessError", "TimeoutExpired"}
+"""Kinds that a command raises which ended with an error, or did not end."""
+
 
 @cache
 def _rows() -> tuple[tuple[re.Pattern[str], OriginFact], ...]:
@@ -36,7 +39,10 @@ def origin_match(text: str, frames: Sequence[Frame]) -> Match | None:
     found = _KIND.match(text)
     if found is None or found["kind"] in _SAY_MORE:
         return None
-    file = frames[-1].file.replace("\\", "/")
+    asks = frames[-1]
+    if found["kind"] in _OF_COMMANDS:  # who started the command says more than the module that starts commands
+        asks = next((one for one in reversed(frames) if not one.file.endswith("subprocess.py")), asks)
+    file = asks.file.replace("\\", "/")
     fact = next(
         (fact for files, fact in _rows() if files.search(file) and (not fact.kinds or found["kind"] in fact.kinds)),
         None,

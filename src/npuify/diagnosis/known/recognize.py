@@ -60,7 +60,7 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
         found += [part] if part is not None else []
     for told in (build_match(text, frames), origin_match(text, frames)) if frames else ():
         found += [told] if told is not None else []
-    if frames and REFUSED.search(text):
+    if REFUSED.search(text):
         refused = refused_match(text, frames)
         found += [refused] if refused is not None else []
     if SPEAKS.search(text):
