@@ -116,7 +116,7 @@ def test_what_the_program_does_not_need_neither_blocks_nor_stops(
     package = by_hand(finding, code="NPU620", name="no-form", subject="pycuda", file=f"{folder}/x.py")
     verdict = judge(with_findings(clean_result, package))
     assert (verdict.level, verdict.manual.count, verdict.blockers) == (Level.REVIEW, 1, ())
-    assert verdict.summary.startswith("1 place to change outside the program (tests, documentation, builds, notebooks)")
+    assert verdict.summary.startswith("1 place outside the programs (tests, documentation, environment, notebooks)")
     assert [one.what for one in verdict.deciding] == ["pycuda (NPU620 no-form)"]
     both = judge(with_findings(clean_result, package, replace(package, file="pkg/x.py")))
     assert (both.level, len(both.blockers), both.deciding) == (Level.BLOCKED, 1, ())
@@ -161,6 +161,32 @@ def test_operators_decide_where_a_program_may_come_to_a_call(
     unseen = msgspec.structs.replace(operator, name="other", calls=())
     both = replace(scan, survey=replace(survey, operators=(operator, unseen)))
     assert judge(both).level is (Level.REVIEW if level is Level.RUNS else level)
+
+
+@pytest.mark.parametrize(
+    ("file", "unsure", "level"),
+    [
+        ("train.py", (), Level.WORK),
+        ("train.py", (("train.py", 3),), Level.REVIEW),
+        ("perhaps.py", (), Level.REVIEW),
+        ("library.py", (), Level.REVIEW),
+        ("requirements.txt", (), Level.RUNS),
+        ("docker/Dockerfile", (), Level.RUNS),
+        ("setup.py", (), Level.RUNS),
+        ("tests/test_it.py", (), Level.RUNS),
+    ],
+)
+def test_a_project_is_no_worse_than_its_programs(
+    file: str, unsure: tuple[tuple[str, int], ...], level: Level, clean_result: ScanResult, finding: Finding
+) -> None:
+    program = Program("train.py", ("train.py",), maybe=("perhaps.py",), unsure=unsure)
+    scan = replace(with_findings(clean_result, by_hand(finding, file=file)), programs=(program,))
+    verdict = judge(scan)
+    (own,) = verdict.programs
+    assert verdict.level is level
+    assert own.level is (Level.RUNS if file == "library.py" else level)
+    left = "1 place is left outside the programs (tests, documentation, environment, notebooks)."
+    assert verdict.summary.endswith(left) == (level is Level.RUNS)
 
 
 def test_a_project_that_asks_for_an_npu_is_to_be_run_first(clean_result: ScanResult, finding: Finding) -> None:
@@ -215,7 +241,7 @@ def test_what_stands_beside_the_program_does_not_block_it(
     verdict = judge(scan)
     assert (verdict.level, verdict.blockers, verdict.manual.count) == (Level.REVIEW, (), 1)
     assert [one.what for one in verdict.deciding] == ["pycuda (NPU620 no-form)"]
-    assert verdict.summary.startswith("1 place to change outside the program")
+    assert verdict.summary.startswith("1 place outside the programs")
     assert judge(replace(scan, findings=(beside, package))).level is Level.BLOCKED
 
 
@@ -267,7 +293,7 @@ def test_what_the_program_runs_without_is_told_last(clean_result: ScanResult, fi
         with_findings(clean_result, package, heavy)
     )
     blocked = judge(with_findings(clean_result, package, heavy)).summary
-    assert blocked.endswith("; 1 in tests, documentation, builds, notebooks.")
+    assert blocked.endswith("; 1 in tests, documentation, environment, notebooks.")
 
 
 def test_a_program_that_names_no_device_is_told_that_it_computes_on_the_cpu(

@@ -55,11 +55,12 @@ def judge_programs(scan: ScanResult, left: Sequence[Finding]) -> tuple[ProgramVe
     return tuple(_program(program, by_file, kernels, waiting, scan) for program in scan.programs)
 
 
-def lies_aside(finding: Finding, scan: ScanResult) -> bool:
-    """Whether no program of a project has a finding's file; False where no program is known."""
-    return bool(scan.programs) and not any(
-        finding.file in program.files or finding.file in program.maybe for program in scan.programs
-    )
+def surely_stops(finding: Finding, scan: ScanResult) -> bool:
+    """Whether a program surely comes to a finding's place. Where no program is known, any may."""
+    if not scan.programs:
+        return True
+    place = (finding.file, finding.start.line)
+    return any(finding.file in program.files and place not in program.unsure for program in scan.programs)
 
 
 def _program(

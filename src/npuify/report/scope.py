@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.dependencies import dependency
 from npuify.language import phrase
+from npuify.project.kinds import kind_of_path
 
 if TYPE_CHECKING:
-    from npuify.model import ScanResult, Survey
+    from npuify.model import Finding, ScanResult, Survey
 
 _OTHER: Final = {
     "tensorflow": "tensorflow-gpu",
@@ -98,6 +99,13 @@ def has_nothing_to_move(scan: ScanResult) -> bool:
     )
 
 
+_ENVIRONMENTS: Final = frozenset(("requirements", "docker", "lock", "cmake"))
+"""Kinds of files."""
+_BUILDS: Final = frozenset(("setup.py", "setup.cfg", "pyproject.toml", "pipfile"))
+_OF_ENVIRONMENTS: Final = ("NPU60", "NPU61", "NPU720", "NPU721", "NPU723", "NPU920", "NPU931", "NPU932", "NPU933")
+"""Codes of rules that speak of requirements and images, also in scripts and workflows."""
+
+
 def is_aside(file: str, survey: Survey) -> bool:
     """Whether the program runs without a file.
 
@@ -111,6 +119,14 @@ def is_aside(file: str, survey: Survey) -> bool:
     if name.endswith(notebooks):
         return any(not one.file.endswith(notebooks) for one in survey.entry_points)
     return name.startswith((".gitlab-ci", "azure-pipelines"))
+
+
+def is_environment(finding: Finding) -> bool:
+    """Whether a finding says what is installed, or in which image: no line of a program waits for it."""
+    name = finding.file.lower().rpartition("/")[2]
+    if kind_of_path(finding.file) in _ENVIRONMENTS or name in _BUILDS:
+        return True
+    return finding.code.startswith(_OF_ENVIRONMENTS) and not name.endswith((".py", ".ipynb"))
 
 
 def names_no_device(scan: ScanResult) -> bool:

@@ -16,8 +16,8 @@ from npuify.report.levels import Blocker as Blocker
 from npuify.report.levels import Level as Level
 from npuify.report.levels import Place as Place
 from npuify.report.packages import WITHOUT_FORM, package
-from npuify.report.programs import ProgramVerdict, judge_programs, lies_aside
-from npuify.report.scope import foreign, has_nothing_to_move, is_aside, names_no_device
+from npuify.report.programs import ProgramVerdict, judge_programs, surely_stops
+from npuify.report.scope import foreign, has_nothing_to_move, is_aside, is_environment, names_no_device
 from npuify.rules.impact import Impact, impact_of
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     if other is not None and other.has_form:
         deciding = (*framework, *deciding)
     level = Level.BLOCKED if blockers else Level.WORK if stopping or framework else Level.RUNS
-    undecided = [one for one in (*told, *review) if not one.only_with and impact_of(one) is not Impact.GOES_ON]
+    waiting = [one for one in (*told, *review) if not one.only_with]
+    beside = [one for one in waiting if _lies_beside(one, scan)]
+    undecided = [one for one in waiting if impact_of(one) is not Impact.GOES_ON and not _decides_nothing(one, scan)]
     if level is Level.RUNS and (undecided or scan.errors or _kernels_decide(scan, programs, all_kernels) or other):
         level = Level.REVIEW
     conditional = kinds_by_switch([*told, *review])
@@ -130,11 +132,17 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
             "Nothing to migrate was found: no file imports PyTorch or another framework that npuify knows."
         )
     else:
-        aside = sum(not one.only_with for one in told) - len(stopping)
-        to_review = sum(not one.only_with for one in review)
-        unsafe = sum(one.severity is Severity.ERROR and not one.only_with for one in review)
+        known = {id(one) for one in (*stopping, *beside)}
+        to_review = [one for one in waiting if id(one) not in known]
+        unsafe = sum(one.severity is Severity.ERROR and one.safety is Safety.REVIEW for one in to_review)
         counts = _Counts(
-            len(blockers), len(stopping), aside, to_review, len(scan.errors), unsafe, len(scan.survey.kernels)
+            len(blockers),
+            len(stopping),
+            len(beside),
+            len(to_review),
+            len(scan.errors),
+            unsafe,
+            len(scan.survey.kernels),
         )
         summary = _summary(level, counts) if other is None or other.has_rules or rest or stopping else ""
         if other is not None:
@@ -180,15 +188,28 @@ def status(finding: Finding, *, migrated: bool) -> str:
 def what_stops(manual: Iterable[Finding], scan: ScanResult) -> list[Finding]:
     """Of the findings that a person has to act on, those that stop a program: the ones that a summary counts.
 
-    Left out is what only an option asks for, and what lies beside the programs. Operators are told of by extension,
-    with their kernels.
+    Left out is what only an option asks for, what lies beside the programs, and what nobody knows any of them to come
+    to. Operators are told of by extension, with their kernels.
     """
     return [
         one
         for one in manual
         if one.code != NATIVE_OPERATOR
-        and not (one.only_with or is_aside(one.file, scan.survey) or lies_aside(one, scan))
+        and not (one.only_with or is_aside(one.file, scan.survey))
+        and surely_stops(one, scan)
     ]
+
+
+def _lies_beside(finding: Finding, scan: ScanResult) -> bool:
+    """Whether a finding is outside of the programs: in tests and the like, or in what they are installed with."""
+    if is_aside(finding.file, scan.survey):
+        return True
+    return bool(scan.programs) and is_environment(finding)
+
+
+def _decides_nothing(finding: Finding, scan: ScanResult) -> bool:
+    """Whether the programs are judged without a finding. Where none is known, all of the project may be one."""
+    return bool(scan.programs) and _lies_beside(finding, scan)
 
 
 def by_status(findings: Iterable[Finding], *, migrated: bool) -> dict[str, Counter[str]]:
@@ -325,7 +346,7 @@ def _summary(level: Level, counts: _Counts) -> str:
             if manual
             else ""
         )
-        rest += phrase("; {aside} in tests, documentation, builds, notebooks", aside=aside) if aside else ""
+        rest += phrase("; {aside} in tests, documentation, environment, notebooks", aside=aside) if aside else ""
         return f"{text}{rest}."
     if level is Level.WORK:
         rest = phrase(", and {review} to review", review=review) if review else ""
@@ -340,8 +361,8 @@ def _summary(level: Level, counts: _Counts) -> str:
         if aside:
             parts.append(
                 plural(
-                    "{count} place to change outside the program (tests, documentation, builds, notebooks)",
-                    "{count} places to change outside the program (tests, documentation, builds, notebooks)",
+                    "{count} place outside the programs (tests, documentation, environment, notebooks)",
+                    "{count} places outside the programs (tests, documentation, environment, notebooks)",
                     aside,
                 )
             )
@@ -356,7 +377,15 @@ def _summary(level: Level, counts: _Counts) -> str:
         known = known or phrase("none is known to stop the program")
         whole = phrase("{places}; {known}.", places=listed(parts), known=known)
         return whole[:1].upper() + whole[1:]
-    return phrase("No known problem stops it. Only a run on the NPU proves it.")
+    runs = phrase("No known problem stops it. Only a run on the NPU proves it.")
+    if not aside:
+        return runs
+    left = plural(
+        "{count} place is left outside the programs (tests, documentation, environment, notebooks).",
+        "{count} places are left outside the programs (tests, documentation, environment, notebooks).",
+        aside,
+    )
+    return sentences(runs, left)
 
 
 def _supported_already(left: Iterable[Finding]) -> str:
