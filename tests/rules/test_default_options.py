@@ -81,7 +81,7 @@ def switches(found: Verdict) -> list[str]:
 def test_conditions(condition: str, switch: str, tmp_path: Path) -> None:
     found = verdict(tmp_path, train=f"{PARSER}\nif {condition}:\n    {USE}\n")
     assert switches(found) == ([switch] if switch else [])
-    assert (found.level is Level.WORK) is not bool(switch)
+    assert (found.level is Level.RUNS) is bool(switch)
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_conditions(condition: str, switch: str, tmp_path: Path) -> None:
     ],
 )
 def test_forms(code: str, tmp_path: Path) -> None:
-    assert verdict(tmp_path, train=PARSER + code).level is not Level.WORK
+    assert verdict(tmp_path, train=PARSER + code).level is Level.RUNS
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_forms(code: str, tmp_path: Path) -> None:
 )
 def test_what_runs_without_being_asked_for(code: str, tmp_path: Path) -> None:
     found = verdict(tmp_path, train=PARSER + code)
-    assert found.level is Level.WORK and not found.conditional
+    assert found.level is not Level.RUNS and not found.conditional
 
 
 def test_an_option_of_another_file(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_an_option_of_another_file(tmp_path: Path) -> None:
     assert switches(found) == ["--amp"]
     assert "only with --amp" in found.summary
     again = verdict(tmp_path, settings=PARSER, train=train, more="p.add_argument('--amp', default=True)\n")
-    assert again.level is Level.WORK
+    assert again.level is Level.REVIEW
 
 
 CLICK = """
