@@ -147,7 +147,6 @@ def test_wheel_of_torch_by_its_address() -> None:
         ("requirements.txt", "mmcv-full==1.7\n", "NPU606"),
         ("requirements.txt", "-e git+https://example.org/NVIDIA/apex@master#egg=apex\n", "NPU606"),
         ("requirements.txt", "spconv-cu118\n", "NPU608"),
-        ("requirements.txt", "torchaudio==2.1.0\n", "NPU602"),
     ],
 )
 def test_only_reported(name: str, text: str, code: str) -> None:

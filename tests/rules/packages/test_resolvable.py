@@ -82,7 +82,7 @@ def test_the_call_after_it_installs_the_set(row: VllmSet) -> None:
 @pytest.mark.parametrize("at", [0, -1], ids=["oldest Python", "newest Python"])
 def test_a_file_with_torch(row: knowledge.ReleaseInfo, at: int) -> None:
     text = output(
-        "torch==2.0.0+cu118\ntorchvision==0.15.1+cu118\ntqdm\n",
+        "torch==2.0.0+cu118\ntorchvision==0.15.1+cu118\ntorchaudio==2.0.1+cu118\ntqdm\n",
         unsafe=True,
         name="requirements.txt",
         release=row.torch_npu,

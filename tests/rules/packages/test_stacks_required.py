@@ -117,3 +117,17 @@ class TestVllmOfOneProject:
         self.write(tmp_path / "p", {"requirements.txt": "vllm==0.11.0\n", "ci/Dockerfile": command})
         migrate(tmp_path / "p", tmp_path / "out", UNSAFE)
         assert (tmp_path / "out" / "ci" / "Dockerfile").read_text() == command
+
+
+def test_what_belongs_to_torch_stays_where_torch_is_left_to_a_person() -> None:
+    wheels = "https://wheels.example/torch-1.11.0a0+gitbc2c6ed-cp38-cp38-linux_aarch64.whl"
+    text = f"RUN pip install {wheels} https://wheels.example/torchvision-0.12.0a0+9b5a3fe-cp38-cp38-linux_aarch64.whl\n"
+    after = output(text, unsafe=True, name="Dockerfile")
+    assert ("torchvision-0.12.0a0" in after) == ("torch-1.11.0a0" in after)
+
+
+def test_torchaudio_of_a_stable_abi_stands_beside_every_later_torch() -> None:
+    text = "torch==2.1.2\ntorchaudio==2.1.2\n"
+    assert (
+        output(text, unsafe=True, name="requirements.txt") == "torch==2.14.0\ntorch-npu==2.14.0\ntorchaudio==2.11.0\n"
+    )

@@ -108,6 +108,16 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     if stays(done, name):
         return
     problem = done.problem if value is not None else ""
+    if done.name and isinstance(parent, (ast.List, ast.Tuple, ast.Set)) and _stands_in(done.name, parent):
+        yield file.report(
+            node,
+            phrase("{name} is {shown} on Ascend, which stands beside it", name=name, shown=done.name),
+            severity=Severity.INFO,
+            subject=name,
+            evidence=fact.evidence,
+            source=fact.source,
+        )
+        return
     if done.name:
         start = file.source.start(node)
         if done.name == name:
@@ -171,6 +181,10 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
         source=fact.source,
         advice=fact.message,
     )
+
+
+def _stands_in(name: str, row: ast.List | ast.Tuple | ast.Set) -> bool:
+    return any(isinstance(one, ast.Constant) and one.value == name for one in row.elts)
 
 
 def _must_be_set(parent: ast.AST | None) -> bool:

@@ -78,7 +78,10 @@ def _judge_command(command: PipCommand, data: bytes, file: TextFile, *, has_pair
     stays = any(one.code in (TORCH.code, COMPANION.code) and not one.edits for one in placed)
     # What belongs to torch moves together with it, or not at all.
     waits = any(one.code == TORCH.code and one.edits and one.safety is Safety.REVIEW for one in placed)
+    left = any(one.code == TORCH.code and not one.edits for one in placed)
     for one in placed:
+        if left and one.code == COMPANION.code and one.edits:
+            one = structs.replace(one, edits=(), safety=Safety.MANUAL, advice=phrase(_BY_HAND))
         if waits and one.code in (COMPANION.code, INDEX.code) and one.edits:
             one = structs.replace(one, safety=Safety.REVIEW)
         if stays and one.code == INDEX.code and _CUDA_BUILD.search(command.text):
