@@ -7,10 +7,13 @@ operation on tensors of both places raises as on a machine with CUDA. Numbers ar
 from __future__ import annotations
 
 import contextlib
+import types
 from typing import Any
 
 import torch
+import torch.distributed
 from torch.overrides import TorchFunctionMode
+from torch.testing._internal.distributed.fake_pg import FakeStore
 from torch.utils._pytree import tree_leaves, tree_map
 
 COUNT = 2
@@ -19,6 +22,7 @@ _device = torch.Tensor.device
 _real_device = torch.device
 _current = [0]
 _default: list[torch.device | None] = [None]
+_seed = [0]
 
 
 def _meant(value: Any) -> torch.device | None:
@@ -65,6 +69,8 @@ class OnCuda(TorchFunctionMode):
         if name == "cuda" and args:
             device = args[1] if len(args) > 1 else kwargs.get("device")
             return self._moved(args[0], _meant("cuda" if device is None else device))
+        if name == "copy_":
+            return _put(func(*args, **kwargs), _place(args[0]))
         if name == "cpu" and args:
             return self._moved(args[0], None)
         if name == "to" and args:
@@ -165,6 +171,11 @@ class Event:
     def synchronize(self) -> None:
         pass
 
+    wait = record_event = synchronize
+
+    def query(self) -> bool:
+        return True
+
     def elapsed_time(self, other: Event) -> float:
         return 1.0
 
@@ -173,11 +184,16 @@ class Stream:
     def __init__(self, *_: Any, **__: Any) -> None:
         self.device = torch.device("cuda", _current[0])
 
-    def synchronize(self) -> None:
+    def synchronize(self, *_: Any) -> None:
         pass
 
-    def wait_stream(self, other: Any) -> None:
-        pass
+    wait_stream = wait_event = synchronize
+
+    def record_event(self, event: Any = None) -> Any:
+        return event or Event()
+
+    def query(self) -> bool:
+        return True
 
 
 class _In:
@@ -207,7 +223,9 @@ def _set_default(device: Any) -> None:
 
 def reset() -> None:
     """As no program had run yet."""
-    _current[0], _default[0] = 0, None
+    _current[0], _default[0], _seed[0] = 0, None, 0
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def _load(file: Any, map_location: Any = None, **kwargs: Any) -> Any:
@@ -241,6 +259,58 @@ _own_to = torch.nn.Module.to
 _autocast = torch.autocast
 
 
+def _set_default_type(kind: Any) -> None:
+    _default[0] = _meant("cuda") if "cuda" in str(kind) or isinstance(kind, _Type) else None
+
+
+class _Generator(torch.Generator):
+    """One that says that it is on CUDA; the numbers are not asked for."""
+
+    def __new__(cls, device: Any = None) -> _Generator:
+        return super().__new__(cls)
+
+    def __init__(self, device: Any = None) -> None:
+        self._place = _meant(device) or torch.device("cpu")
+
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]
+        return self._place
+
+
+def _parameter(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
+    made = _own_parameter(cls, data, requires_grad)
+    return made if data is None else _put(made, _place(data))
+
+
+_own_parameter = torch.nn.Parameter.__new__
+
+
+class _DataParallel(torch.nn.Module):
+    """On one card of the several."""
+
+    def __init__(self, module: Any, device_ids: Any = None, output_device: Any = None, dim: int = 0) -> None:
+        super().__init__()
+        self.module, self.device_ids = module, device_ids or list(range(COUNT))
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.module(*args, **kwargs)
+
+
+class _Distributed(torch.nn.parallel.DistributedDataParallel):
+    def __init__(self, module: Any, device_ids: Any = None, output_device: Any = None, **options: Any) -> None:
+        super().__init__(module, **options)
+
+
+def _init_group(backend: Any = None, **options: Any) -> None:
+    """A group of one, which has nothing to do: gloo's threads may keep it from ending."""
+    _own_init_group("fake", **{**options, "store": FakeStore()})
+    _backend[0] = backend
+
+
+_own_init_group = torch.distributed.init_process_group
+_backend: list[Any] = [None]
+
+
 class _Off(_autocast):  # type: ignore[misc, valid-type]
     def __init__(self, device_type: str, *args: Any, **kwargs: Any) -> None:
         super().__init__("cpu", enabled=False)
@@ -262,8 +332,10 @@ def apply() -> None:
         "synchronize",
         "empty_cache",
         "reset_peak_memory_stats",
-        "manual_seed",
-        "manual_seed_all",
+        "reset_max_memory_allocated",
+        "set_per_process_memory_fraction",
+        "set_rng_state_all",
+        "init",
         "ipc_collect",
     ):
         setattr(cuda, name, lambda *args, **kwargs: None)
@@ -274,12 +346,36 @@ def apply() -> None:
     cuda.current_stream = lambda device=None: Stream()
     cuda.get_rng_state = lambda device=None: torch.get_rng_state()
     cuda.set_rng_state = lambda state, device=None: None
+    cuda.get_rng_state_all = lambda: [torch.get_rng_state()] * COUNT
+    cuda.manual_seed = cuda.manual_seed_all = lambda seed: _seed.__setitem__(0, seed)
+    cuda.initial_seed = lambda: _seed[0]
+    cuda.default_stream = lambda device=None: Stream()
+    cuda.memory_stats = lambda device=None: {}
+    cuda.memory_summary = lambda device=None, abbreviated=False: ""
+    cuda.mem_get_info = lambda device=None: (2**33, 2**34)
+    cuda.get_device_capability = lambda device=None: (8, 0)
+    cuda.get_device_properties = lambda device=None: types.SimpleNamespace(
+        name="name", total_memory=2**34, major=8, minor=0, multi_processor_count=100
+    )
+    cuda.device_of = lambda x: _In(_place(x) or torch.device("cuda", _current[0]))
+    cuda.nvtx.range_push = cuda.nvtx.range_pop = lambda *_: 0
+    cuda.nvtx.range = lambda *_: contextlib.nullcontext()
+    torch.version.cuda = "12.1"
+    torch.Generator = _Generator  # type: ignore[misc]
+    torch.nn.Parameter.__new__ = staticmethod(_parameter)  # type: ignore[method-assign]
+    torch.nn.DataParallel = torch.nn.parallel.DataParallel = _DataParallel  # type: ignore[misc, assignment]
+    torch.nn.parallel.DistributedDataParallel = _Distributed  # type: ignore[misc]
+    torch.distributed.init_process_group = _init_group
+    torch.distributed.get_backend = lambda group=None: _backend[0]
+    torch.distributed.is_nccl_available = lambda: True
+    torch.set_default_tensor_type = _set_default_type
     for name, dtype in (("Float", torch.float32), ("Long", torch.int64), ("Half", torch.float16)):
         plain = getattr(torch, f"{name}Tensor")
         setattr(cuda, f"{name}Tensor", _Type(f"{name}Tensor", (), {"dtype": dtype, "plain": staticmethod(plain)}))
     torch.nn.Module.to = _module_to
     torch.nn.Module.cuda = lambda self, device=None: _module_to(self, "cuda" if device is None else device)
     torch.nn.Module.cpu = lambda self: _module_to(self, "cpu")
+    torch.Tensor.record_stream = lambda self, stream: None
     torch.Tensor.pin_memory = lambda self, device=None: self
     torch.autocast = torch.amp.autocast = _Off
     cuda.amp.autocast = lambda *args, **kwargs: _Off("cuda")

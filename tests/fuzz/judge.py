@@ -6,6 +6,7 @@ python -m tests.fuzz.judge --count 20000 [--first 0] [--show 5]
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import shutil
@@ -23,7 +24,7 @@ from tools.public_projects.places import is_named
 
 from npuify.engine import prepare
 from npuify.options import Options
-from npuify.rewrite.plan import plan
+from npuify.rewrite.plan import Draft
 from npuify.rules.impact import Impact, impact_of
 from npuify.simulator.launch import environment as simulated
 from npuify.simulator.settings import Settings
@@ -33,7 +34,7 @@ from tests.warm import ROOT, Program, warm
 from .programs import program
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from npuify.model import Finding
     from tests.warm import Warm
@@ -42,6 +43,8 @@ STYLES = ("npu", "portable", "auto")
 AT_ONCE = 80
 """Programs that one fork runs: making a fork takes ten times as long as a program."""
 _TRANSFER = "transfer_to_npu"
+_ELSEWHERE = ("NPU130", "NPU133")
+"""Codes that stop nothing, and say that a program takes another branch: what it prints is told of, not that it stops."""
 
 
 @dataclass
@@ -53,6 +56,8 @@ class Difference:
     told: bool
     """Whether a finding of what is left, which the verdict counts, names the place."""
     reason: str
+    by: str
+    """The codes of the findings that name the place."""
     files: dict[str, str] = field(repr=False)
 
 
@@ -66,6 +71,13 @@ class Account:
     differences: list[Difference] = field(default_factory=list)
     untouched: Counter[str] = field(default_factory=Counter)
     """By style, the programs that do after the migration what they did before."""
+
+    def add(self, other: Account) -> None:
+        """Take those of another account, too."""
+        self.programs += other.programs
+        self.rejected += other.rejected
+        self.differences += other.differences
+        self.untouched += other.untouched
 
     @property
     def silent(self) -> list[Difference]:
@@ -120,8 +132,9 @@ class Machines:
             if not _differs(then, after):
                 account.untouched[case.style] += 1
                 continue
+            by = _told(case, then, after)
             difference = Difference(
-                case.seed, case.style, _told(case, then, after), _reason(then, after), sources[case.seed]
+                case.seed, case.style, bool(by), _reason(then, after), " ".join(by), sources[case.seed]
             )
             account.differences.append(difference)
         shutil.rmtree(self.folder)
@@ -129,12 +142,12 @@ class Machines:
 
     def _migrated(self, seed: int, files: dict[str, str], style: str) -> _Case:
         source, target = self.folder / f"p{seed}", self.folder / f"p{seed}-{style}"
-        result, contents = plan(source, Options(style=style, jobs=1, cache=False))
-        assert not result.scan.errors, (seed, style, result.scan.errors)
-        changed = {name: raw.decode() for name, raw in contents.items()}
+        draft = Draft(source, Options(style=style, jobs=1, cache=False))
+        assert not draft.errors(), (seed, style, draft.errors())
+        changed = {name: raw.decode() for name, raw in draft.contents().items()}
         texts = {**files, **changed}
         _write(target, texts)
-        left = [one for one in result.left if impact_of(one) is not Impact.GOES_ON]
+        left = [one for one in draft.left() if one.code in _ELSEWHERE or impact_of(one) is not Impact.GOES_ON]
         return _Case(seed, style, target, texts, left)
 
     def _after(self, cases: list[_Case], before: dict[int, Ran]) -> Iterator[tuple[_Case, Ran]]:
@@ -149,11 +162,15 @@ class Machines:
 
     def _together(self, cases: list[_Case]) -> dict[Path, Ran]:
         """What each does. Those that change torch for the process run apart from those that have to do without."""
-        changing = [case.folder for case in cases if any(_TRANSFER in text for text in case.texts.values())]
-        plain = [case.folder for case in cases if case.folder not in set(changing)]
+        alike: dict[tuple[int, frozenset[tuple[str, str]]], list[Path]] = {}
+        for case in cases:
+            alike.setdefault((case.seed, frozenset(case.texts.items())), []).append(case.folder)
         found: dict[Path, Ran] = {}
-        for folders in (plain, changing):
-            found.update(zip(folders, self._run(self.npu, folders), strict=True))
+        for chosen in _apart(alike):
+            for first, ran in zip(chosen, self._run(self.npu, chosen), strict=True):
+                found[first] = ran
+        for folders in alike.values():
+            found.update(dict.fromkeys(folders, found[folders[0]]))
         return found
 
     def _run(self, machine: Warm, folders: list[Path]) -> list[Ran]:
@@ -169,6 +186,19 @@ class Machines:
         if len(folders) == 1:
             return [Ran([], f"the process ended: {done.stderr.strip()[-200:]}")]
         return [one for folder in folders for one in self._run(machine, [folder])]
+
+
+def _apart(alike: dict[tuple[int, frozenset[tuple[str, str]]], list[Path]]) -> Iterator[list[Path]]:
+    """The first folder of each that is alike, in parts that one process may run: a group of processes is never taken down."""
+    plain, changing = [], []
+    for (_, texts), (first, *_) in alike.items():
+        whole = "".join(text for _, text in texts)
+        if "init_process_group" in whole:
+            yield [first]
+        else:
+            (changing if _TRANSFER in whole else plain).append(first)
+    yield plain
+    yield changing
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
@@ -191,8 +221,19 @@ def _differs(before: Ran, after: Ran) -> bool:
     return after.plain != before.plain or bool(after.error)
 
 
-def _told(case: _Case, before: Ran, after: Ran) -> bool:
-    return is_named(_places(before, after), case.texts, {(one.file, one.start.line) for one in case.left})
+def _told(case: _Case, before: Ran, after: Ran) -> list[str]:
+    """The codes of the findings that name the place."""
+    places = _places(before, after)
+    codes = sorted({one.code for one in case.left if not after.error or one.code not in _ELSEWHERE})
+    return [
+        code
+        for code in codes
+        if is_named(places, case.texts, {(one.file, one.start.line) for one in case.left if one.code == code})
+    ]
+
+
+def _no_matter(part: Sequence[int], account: Account) -> None:
+    """Nobody asked."""
 
 
 def _reason(before: Ran, after: Ran) -> str:
@@ -218,7 +259,7 @@ def machines() -> Iterator[Machines]:
     """A CUDA that is the CPU, and a simulated NPU."""
     base = environment()
     base["PYTHONPATH"] += f"{os.pathsep}{ROOT}"
-    device = simulated(Settings(cpu_random=True, policy="off"), base)
+    device = simulated(Settings(cpu_random=True, policy="off", devices=2), base)
     with (
         tempfile.TemporaryDirectory() as folder,
         warm({**base, "TORCH_DEVICE_BACKEND_AUTOLOAD": "0"}, ["tests.fuzz.fake_cuda"]) as cuda,
@@ -229,16 +270,78 @@ def machines() -> Iterator[Machines]:
         yield Machines(cuda, npu, place)
 
 
-def run(seeds: Sequence[int], styles: Sequence[str] = STYLES, *, show: bool = False) -> Account:
-    """What becomes of the programs of these seeds."""
-    account = Account()
-    with _one_rule_set(), machines() as made:
+@contextmanager
+def _collecting_by_hand() -> Iterator[None]:
+    """Python's collector, which looks at all that is kept again and again, takes a fifth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.unfreeze()
+
+
+def run(
+    seeds: Sequence[int],
+    styles: Sequence[str] = STYLES,
+    *,
+    after: Callable[[Sequence[int], Account], None] = _no_matter,
+) -> Account:
+    """What becomes of the programs of these seeds.
+
+    Args:
+        seeds: which.
+        styles: which to migrate them to.
+        after: told of each part of the seeds that was judged, with the account of that part.
+    """
+    whole = Account()
+    with _one_rule_set(), _collecting_by_hand(), machines() as made:
         for begin in range(0, len(seeds), AT_ONCE):
-            shown = len(account.silent)
-            made.judge(seeds[begin : begin + AT_ONCE], styles, account)
-            for one in account.silent[shown:] if show else ():
-                print(f"{one.seed}/{one.style}: {one.reason}", flush=True)
-    return account
+            account, part = Account(), seeds[begin : begin + AT_ONCE]
+            made.judge(part, styles, account)
+            gc.collect()
+            after(part, account)
+            whole.add(account)
+    return whole
+
+
+class Log:
+    """A file with a line for each part that was judged, so that a run that was ended goes on where it was.
+
+    Args:
+        path: of that file; it need not be there yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.account = Account()
+        """What it says of the runs before."""
+        self.seeds: set[int] = set()
+        lines = path.read_text("utf-8").splitlines() if path.exists() else []
+        for line in lines:
+            said = json.loads(line)
+            self.seeds.update(range(said["first"], said["first"] + said["count"]))
+            found = [Difference(**one, files={}) for one in said["differences"]]
+            self.account.add(Account(said["programs"], said["rejected"], found, Counter(said["untouched"])))
+
+    def write(self, part: Sequence[int], account: Account) -> None:
+        """Note what became of the programs of some seeds that follow each other."""
+        differences = [
+            {name: getattr(one, name) for name in ("seed", "style", "told", "reason", "by")}
+            for one in account.differences
+        ]
+        said = {
+            "first": part[0],
+            "count": len(part),
+            "programs": account.programs,
+            "rejected": account.rejected,
+            "untouched": account.untouched,
+            "differences": differences,
+        }
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(said) + "\n")
 
 
 def main() -> int:
@@ -248,17 +351,28 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--show", type=int, default=3, help="programs to name for each kind")
     parser.add_argument("--style", action="append", choices=STYLES)
+    parser.add_argument("--log", type=Path, help="a file that is added to, and says which seeds were judged before")
+    parser.add_argument("--told", action="store_true", help="also by which codes differences are told of")
     given = parser.parse_args()
     styles = tuple(given.style or STYLES)
-    begun = time.monotonic()
-    account = run(range(given.first, given.first + given.count), styles, show=True)
+    log = Log(given.log) if given.log else None
+
+    def after(part: Sequence[int], account: Account) -> None:
+        for one in account.silent:
+            print(f"{one.seed}/{one.style}: {one.reason}", flush=True)
+        if log is not None:
+            log.write(part, account)
+
+    begun = time.process_time()
+    account = log.account if log is not None else Account()
+    seeds = [one for one in range(given.first, given.first + given.count) if log is None or one not in log.seeds]
+    account.add(run(seeds, styles, after=after))
     for reason, count in Counter(one.reason for one in account.silent).most_common():
-        seeds = [f"{one.seed}/{one.style}" for one in account.silent if one.reason == reason][: given.show]
-        print(f"{count:5} {reason}: {', '.join(seeds)}")
-    print(
-        f"{account.programs} programs, and {account.rejected} that are none for CUDA either; "
-        f"{time.monotonic() - begun:.0f} s"
-    )
+        shown = [f"{one.seed}/{one.style}" for one in account.silent if one.reason == reason][: given.show]
+        print(f"{count:5} {reason}: {', '.join(shown)}")
+    print(f"{account.programs} programs, and {account.rejected} that are none for CUDA either")
+    spent = time.process_time() - begun + sum(os.times()[2:4])
+    print(f"{spent:.0f} s of CPU time for {len(seeds)} of them")
     for style in styles:
         found = [one for one in account.differences if one.style == style]
         silent = sum(not one.told for one in found)
@@ -266,6 +380,8 @@ def main() -> int:
             f"{style}: {account.untouched[style]} do what they did, "
             f"{len(found) - silent} differ and are told of, {silent} silent"
         )
+        for codes, count in Counter(one.by for one in found if one.told).most_common() if given.told else ():
+            print(f"{count:9} {codes}")
     return 1 if account.silent else 0
 
 

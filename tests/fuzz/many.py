@@ -13,6 +13,7 @@ import json
 import os
 import random
 import runpy
+import signal
 import sys
 import traceback
 import warnings
@@ -23,6 +24,9 @@ import torch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+LONGEST = 60
+"""Seconds after which the process is ended: a program takes some milliseconds."""
 
 
 def _run(folder: Path) -> dict[str, Any]:
@@ -112,8 +116,10 @@ def _transfer() -> Iterator[None]:
 
 def main(output: str, *folders: str) -> None:
     """Run them all."""
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
     with Path(output).open("w", encoding="utf-8") as file:
         for folder in folders:
+            signal.alarm(LONGEST)
             file.write(json.dumps(_run(Path(folder))) + "\n")
             file.flush()
 

@@ -10,7 +10,10 @@ import random
 import textwrap
 from dataclasses import dataclass, field
 
-from . import deep, parts, wide
+from . import configs, deep, moves, parts, training, wide
+
+WIDER = 500_000
+"""The first seed whose programs have what ``configs``, ``moves`` and ``training`` make, too: the programs of those before stay."""
 
 
 @dataclass
@@ -59,12 +62,13 @@ class Draft:
 def program(seed: int) -> dict[str, str]:
     """The files of a program; ``main.py`` is started."""
     draft = Draft(random.Random(seed))
+    devices, tensors, parts = (DEVICES, TENSORS, PARTS) if seed < WIDER else (MORE_DEVICES, MORE_TENSORS, MORE_PARTS)
     _import_torch(draft)
     for _ in range(draft.random.randint(1, 3)):
-        device = draft.random.choice(DEVICES)(draft)
-        tensor = draft.random.choice(TENSORS)(draft, device)
+        device = draft.random.choice(devices)(draft)
+        tensor = draft.random.choice(tensors)(draft, device)
         for _ in range(draft.random.randint(1, 3)):
-            draft.random.choice(PARTS)(draft, device, tensor)
+            draft.random.choice(parts)(draft, device, tensor)
     lines = [*draft.imports, "", *draft.top, ""]
     body = draft.body
     if draft.random.random() < 0.6:
@@ -341,3 +345,6 @@ TENSORS = (
     *deep.TENSORS,
 )
 PARTS = (*parts.PARTS, *wide.PARTS, *deep.PARTS)
+MORE_DEVICES = (*DEVICES, *configs.DEVICES, *configs.DEVICES)
+MORE_TENSORS = (*TENSORS, *moves.TENSORS, *moves.TENSORS)
+MORE_PARTS = (*PARTS, *training.PARTS, *training.PARTS)

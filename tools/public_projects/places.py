@@ -11,6 +11,12 @@ if TYPE_CHECKING:
     Place = tuple[str, int]
 
 _HOPS = 3
+_WITH_GROUP = frozenset(("DistributedDataParallel", "all_reduce", "broadcast", "barrier", "get_backend"))
+"""What works with the group of processes, to which no name leads."""
+_WITHOUT_NAME = ("init_process_group", "set_default_device", "set_default_tensor_type")
+"""What makes a state that later statements depend on, though they don't name it."""
+_MAKERS = frozenset("tensor ones zeros empty full rand randn arange linspace eye as_tensor Linear".split())
+"""What makes tensors on the device that is the default."""
 
 
 def is_named(places: Iterable[Place], files: Mapping[str, str], found: set[Place]) -> bool:
@@ -31,6 +37,11 @@ def is_named(places: Iterable[Place], files: Mapping[str, str], found: set[Place
         names, texts = _said(lines, modules)
         if any(file in text for file, _ in found for text in texts):  # settings.json
             return True
+        names |= {text for text in texts if text.isidentifier()}  # globals()["DEVICE"]
+        if names & _WITH_GROUP:
+            names.add("init_process_group")
+        if names & _MAKERS:
+            names.update(_WITHOUT_NAME[1:])
         lines |= {(file, line) for file, tree in modules.items() for line in _bound(tree, names)}
     return bool(lines & found)
 
@@ -72,16 +83,23 @@ def _bound(tree: ast.Module, names: set[str]) -> set[int]:
     found: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            if node.name in names:
+            if node.name in names or node.name == "__getattr__":  # which may say any
                 found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             if any((alias.asname or alias.name) in names for alias in node.names):
                 found.add(node.lineno)
         elif (isinstance(node, ast.Name) and node.id in names and isinstance(node.ctx, ast.Store)) or (
-            isinstance(node, (ast.Assign, ast.Expr)) and _changes(node) in names
+            isinstance(node, (ast.Assign, ast.Expr)) and (_changes(node) in names or _called(node) in names)
         ):
             found.add(node.lineno)
     return found
+
+
+def _called(node: ast.Assign | ast.Expr) -> str:
+    """What a statement calls that makes a state without a name: ``dist.init_process_group(…)``."""
+    function = node.value.func if isinstance(node.value, ast.Call) else None
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name if name in _WITHOUT_NAME else ""
 
 
 def _changes(node: ast.Assign | ast.Expr) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -144,9 +145,14 @@ MODULES = (
 
 def all_rules() -> dict[str, Rule]:
     """Every rule by code, in the order of their codes."""
+    _import_all()
+    return dict(sorted(registered().items()))
+
+
+@cache
+def _import_all() -> None:
     for name in MODULES:
         import_module(f"npuify.{name}")
-    return dict(sorted(registered().items()))
 
 
 def unknown_words(selection: Selection) -> list[str]:

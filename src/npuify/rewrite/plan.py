@@ -158,17 +158,16 @@ class Draft:
 
     def result(self) -> tuple[MigrationResult, dict[str, bytes]]:
         """As :func:`plan` gives it, with what was decided and written by hand."""
-        prepared, worker, options = self._prepared, self._worker, self._options
+        prepared = self._prepared
         rewritten = self._rewritten()
-        migrated = [judged_anew(self._as_written(file), worker, rewritten) for file in self._migrated.values()]
-        others = _whole_files(prepared, rewritten, options)
+        migrated = self._judged(rewritten)
+        others = _whole_files(prepared, rewritten, self._options)
         contents = {**rewritten, **others.contents}
         changes = [*(change for file in migrated for change in file.changes), *others.changes]
-        left = [finding for file in migrated for finding in file.left]
         result = MigrationResult(
             scan=self._scanned(migrated),
             changes=tuple(changes),
-            left=(*self.about_project, *_untreated(self._trace, migrated), *_without_line_ends(left, options)),
+            left=self._left(migrated),
             changed_files=tuple(sorted(contents)),
             diff="".join(file_diff(prepared.root, relative, contents[relative]) for relative in sorted(contents)),
         )
@@ -178,6 +177,21 @@ class Draft:
         """The new content of each file that changes: what :meth:`result` gives, without what takes long."""
         rewritten = self._rewritten()
         return {**rewritten, **_whole_files(self._prepared, rewritten, self._options).contents}
+
+    def left(self) -> tuple[Finding, ...]:
+        """What is left to do: what :meth:`result` gives, without what takes long."""
+        return self._left(self._judged(self._rewritten()))
+
+    def errors(self) -> list[FileError]:
+        """What could not be treated."""
+        return _errors(self._prepared, list(self._migrated.values()), self._trace)
+
+    def _judged(self, rewritten: Mapping[str, bytes]) -> list[MigratedFile]:
+        return [judged_anew(self._as_written(file), self._worker, rewritten) for file in self._migrated.values()]
+
+    def _left(self, migrated: Sequence[MigratedFile]) -> tuple[Finding, ...]:
+        left = [finding for file in migrated for finding in file.left]
+        return (*self.about_project, *_untreated(self._trace, migrated), *_without_line_ends(left, self._options))
 
     def _rewritten(self) -> dict[str, bytes]:
         rewritten = {file.relative: file.raw for file in self._migrated.values() if file.raw is not None}

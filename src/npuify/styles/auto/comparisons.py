@@ -35,7 +35,7 @@ def compared(diagnostic: Diagnostic, node: ast.AST, other: str, file: PythonFile
     if isinstance(compare, (ast.Tuple, ast.List, ast.Set)):
         return _among(diagnostic, node, compare, other, file)
     if isinstance(compare, ast.Call):
-        return _beginning(diagnostic, node, compare, other, file)
+        return _asserted(diagnostic, node, compare, other, file) or _beginning(diagnostic, node, compare, other, file)
     if not isinstance(compare, ast.Compare) or len(compare.ops) != 1:
         return None
     side = compare.left if compare.comparators[0] is node else compare.comparators[0]
@@ -156,7 +156,47 @@ def _beginning(
     return _both(diagnostic, (file.replace(node, text),), other)
 
 
-def _says_itself(node: ast.expr, other: str, file: PythonFile) -> bool:
+_ASSERTED = {"assertEqual": "assertIn", "assertEquals": "assertIn", "assertNotEqual": "assertNotIn"}
+
+
+def _asserted(
+    diagnostic: Diagnostic, node: ast.Constant, call: ast.Call, other: str, file: PythonFile
+) -> Diagnostic | None:
+    """``self.assertEqual(x.device.type, "cuda")``: either word will do."""
+    function, match = call.func, literal(node, file)
+    if not isinstance(function, ast.Attribute) or function.attr not in _ASSERTED or match is None:
+        return None
+    if len(call.args) < 2 or node not in call.args[:2]:
+        return None
+    said = call.args[0] if call.args[1] is node else call.args[1]
+    renamed = file.rename_attribute(function, _ASSERTED[function.attr])
+    if renamed is None or not _says_itself(said, other, file):
+        return None
+    pair = f"({file.code(node)}, {_spelled(node, other, match)})"
+    if call.args[1] is node:
+        return _both(diagnostic, (renamed, file.replace(node, pair)), other)
+    return _both(diagnostic, (renamed, file.replace(node, file.code(said)), file.replace(said, pair)), other)
+
+
+_PARTS = frozenset("index find rindex count replace removeprefix removesuffix split rsplit partition rpartition".split())
+"""Methods of a text that look for a part of it."""
+
+
+def sought_in_said(node: ast.AST, other: str, file: PythonFile) -> bool:
+    """Whether a word is sought, in a way that is not edited, in what torch itself says: ``str(x.device).index("cuda")``."""
+    call = file.parent(node)
+    if not isinstance(call, ast.Call) or node not in call.args:
+        return False
+    function = call.func
+    if isinstance(function, ast.Attribute) and function.attr in (*_PARTS, "startswith", "endswith", "strip", "lstrip"):
+        return _says_itself(function.value, other, file)
+    if isinstance(function, ast.Attribute) and function.attr in ("assertIn", "assertNotIn", "assertRegex"):
+        return any(_says_itself(one, other, file) for one in call.args[:2] if one is not node)
+    name = file.qualname(function) or ""
+    return name.startswith("re.") and len(call.args) > 1 and _says_itself(call.args[-1], other, file)
+
+
+def _says_itself(node: ast.expr, other: str, file: PythonFile, hops: int = 3) -> bool:
     """Whether an expression is what torch itself says: a device's type, or the backend in use."""
     if other == "hccl":
         return is_get_backend(node, file)
@@ -169,7 +209,14 @@ def _says_itself(node: ast.expr, other: str, file: PythonFile) -> bool:
     ):
         return True
     if isinstance(node, ast.Name):
-        if any(isinstance(value, ast.Attribute) and value.attr == "type" for value in file.assigned(node)):
+        given = file.assigned(node)
+        if any(isinstance(value, ast.Attribute) and value.attr == "type" for value in given):
+            return True
+        # text = f"{x.device}"
+        if hops and any(
+            isinstance(value, (ast.Call, ast.JoinedStr, ast.Name)) and _says_itself(value, other, file, hops - 1)
+            for value in given
+        ):
             return True
         return _is_given_type(node, file)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "type":
@@ -177,7 +224,11 @@ def _says_itself(node: ast.expr, other: str, file: PythonFile) -> bool:
     if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "getattr":
         return file.denotes_device(node)
     device = device_of(node)
-    return device is not node and file.denotes_device(device)
+    if device is node:
+        return False
+    if isinstance(device, ast.Name) and hops and _says_itself(device, other, file, hops - 1):
+        return True  # text.lower()
+    return file.denotes_device(device) and not is_own(device, file)
 
 
 def _is_given_type(node: ast.Name, file: PythonFile) -> bool:

@@ -11,7 +11,7 @@ from npuify.analysis.flow.devices import is_device_table
 from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Safety, Severity
-from npuify.styles.auto.comparisons import compared
+from npuify.styles.auto.comparisons import compared, sought_in_said
 from npuify.styles.portable.strings import table_entry
 
 if TYPE_CHECKING:
@@ -139,9 +139,20 @@ def device_string(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Di
             message="a kind of device in an Enum: what a tensor on an NPU says is none of its values",
             advice='add a member for "npu", or look the device up by another name',
         )
+    if _is_of_literal(node, file):
+        return diagnostic._replace(
+            edits=(),
+            severity=Severity.WARNING,
+            message="a kind of device in a Literal whose values the program asks for: what a tensor on an NPU says is none",
+            advice='add "npu" to the Literal',
+        )
     found = compared(diagnostic, node, "npu", file)
     if found is not None:
         return found
+    if sought_in_said(node, "npu", file):
+        return diagnostic._replace(
+            edits=(), safety=None, severity=Severity.WARNING, advice=phrase('look for "{other}" as well', other="npu")
+        )
     if not isinstance(node, (ast.Constant, ast.JoinedStr)):
         return None
     call = _taking(node, file)
@@ -162,6 +173,15 @@ def _is_member_of_enum(node: ast.AST, file: PythonFile) -> bool:
     return isinstance(holder, ast.ClassDef) and any(
         (file.qualname(base) or "") in ("enum.Enum", "enum.StrEnum") for base in holder.bases
     )
+
+
+def _is_of_literal(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a string is one of a ``Literal`` and the file asks for the values of one with ``get_args``."""
+    listed = file.parent(node)
+    around = file.parent(listed) if isinstance(listed, ast.Tuple) else listed
+    if not isinstance(around, ast.Subscript) or b"get_args" not in file.source.data:
+        return False
+    return (file.qualname(around.value) or "").rpartition(".")[2] == "Literal"
 
 
 def _taking(node: ast.expr, file: PythonFile) -> ast.Call | None:
