@@ -263,16 +263,17 @@ def _import_module(node: ast.Call, file: FileModel, model: Engine) -> Values:
     return unknown(file.place(node), "which module this is, is not known")
 
 
+def as_text(value: Value) -> Value:
+    """What ``str()`` makes of a value: of a device, its name."""
+    if value.kind is Kind.DEVICE:
+        return Value(Kind.DEVICE_STRING)
+    return value if value.kind is Kind.DEVICE_STRING else Value(Kind.STRING)
+
+
 def _str(node: ast.Call, file: FileModel, model: Engine) -> Values:
     """``str(x.device)`` says a device, as its type does; a text stays what it is."""
     if len(node.args) != 1 or node.keywords:
         return made(Value(Kind.STRING), file.place(node), phrase("made by {name}()", name="str"))
-
-    def as_text(value: Value) -> Value:
-        if value.kind is Kind.DEVICE:
-            return Value(Kind.DEVICE_STRING)
-        return value if value.kind is Kind.DEVICE_STRING else Value(Kind.STRING)
-
     return model.values(node.args[0], file).each(as_text).through(file.place(node), "as text, by str()")
 
 

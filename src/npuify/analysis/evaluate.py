@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from npuify.analysis.bindings import values_of_name
-from npuify.analysis.calls import values_of_call
+from npuify.analysis.calls import as_text, values_of_call
 from npuify.analysis.containers import key_of
 from npuify.analysis.library.lookup import text
 from npuify.analysis.operators import combined
@@ -53,6 +53,9 @@ def _f_string(node: ast.JoinedStr, file: FileModel, model: Engine) -> Values:
     word = first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
     if (len(node.values) == 2 and word.endswith(":")) or (len(node.values) == 1 and word):
         found = text(word)
+    elif isinstance(first, ast.FormattedValue) and len(node.values) == 1 and first.format_spec is None:
+        # f"{x.device}"
+        return model.values(first.value, file).each(as_text).through(file.place(node), "as text, in an f-string")
     elif isinstance(first, ast.FormattedValue) and _is_colon(node.values[1:2]):
         # f"{kind}:{number}"
         return model.values(first.value, file).each(

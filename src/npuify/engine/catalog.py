@@ -31,6 +31,7 @@ MODULES = (
     "rules.devices.methods",
     "rules.devices.device_strings",
     "rules.devices.device_parts",
+    "rules.devices.made_names",
     "rules.devices.tensor_types",
     "rules.devices.default_types",
     "rules.devices.old_operators",

@@ -30,6 +30,8 @@ _TAKING_APART = frozenset(
     "startswith endswith find index count replace removeprefix split partition strip lstrip __eq__ __contains__".split()
 )
 """Methods of a text whose argument is a part of it."""
+_ASSERTED = frozenset(("assertEqual", "assertEquals", "assertNotEqual", "assertIn", "assertNotIn"))
+"""Methods of test cases that compare their first two arguments."""
 _INDEXED = re.compile(r"cuda:(?:\d+|%d|%s|%i|\{[^{}]*\})?")
 _OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')(cuda)")
 
@@ -90,7 +92,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
     if isinstance(parent, ast.Compare) and _is_of_torch(parent, file) and opens_refusal(parent, file):
         yield refused_test(node, file, "cuda")
         return
-    if device_table_entry(node, file.model) or _is_of_foreign_variable(node, parent):
+    if device_table_entry(node, file.model) or _is_of_foreign_variable(node, parent) or _is_put_for_npu(node, parent):
         return
     uses = file.uses(node)
     in_stub = _is_default_in_stub(node, parent, file)
@@ -153,6 +155,14 @@ def _is_of_foreign_variable(node: ast.expr, parent: ast.AST | None) -> bool:
     return isinstance(key, ast.Constant) and FOREIGN_VARIABLE.fullmatch(str(key.value)) is not None
 
 
+def _is_put_for_npu(node: ast.expr, parent: ast.AST | None) -> bool:
+    """``kind.replace("npu", "cuda")``: who writes that means CUDA's word."""
+    if not isinstance(parent, ast.Call) or getattr(parent.func, "attr", "") != "replace" or len(parent.args) != 2:
+        return False
+    first = parent.args[0]
+    return parent.args[1] is node and isinstance(first, ast.Constant) and first.value == "npu"
+
+
 def _meets_device(node: ast.expr, file: PythonFile) -> bool:
     """Whether a string is compared with what is surely a device's type, wherever in the program that comes from."""
     parent = file.parent(node)
@@ -162,6 +172,8 @@ def _meets_device(node: ast.expr, file: PythonFile) -> bool:
     if isinstance(parent, ast.Compare):
         return any(says_device(side, file) for side in (parent.left, *parent.comparators) if side is not node)
     if isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and node in parent.args:
+        if parent.func.attr in _ASSERTED:
+            return any(says_device(side, file) for side in parent.args[:2] if side is not node)
         return parent.func.attr in _TAKING_APART and says_device(parent.func.value, file)
     return False
 

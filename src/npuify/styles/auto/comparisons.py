@@ -178,22 +178,28 @@ def _asserted(
     return _both(diagnostic, (renamed, file.replace(node, file.code(said)), file.replace(said, pair)), other)
 
 
-_PARTS = frozenset("index find rindex count replace removeprefix removesuffix split rsplit partition rpartition".split())
+_PARTS = frozenset(
+    "index find rindex count replace removeprefix removesuffix split rsplit partition rpartition".split()
+)
 """Methods of a text that look for a part of it."""
 
 
 def sought_in_said(node: ast.AST, other: str, file: PythonFile) -> bool:
-    """Whether a word is sought, in a way that is not edited, in what torch itself says: ``str(x.device).index("cuda")``."""
+    """Whether a word is sought, and not edited, in what torch itself says: ``str(x.device).index("cuda")``."""
     call = file.parent(node)
     if not isinstance(call, ast.Call) or node not in call.args:
         return False
     function = call.func
     if isinstance(function, ast.Attribute) and function.attr in (*_PARTS, "startswith", "endswith", "strip", "lstrip"):
-        return _says_itself(function.value, other, file)
+        return _is_said(function.value, other, file)
     if isinstance(function, ast.Attribute) and function.attr in ("assertIn", "assertNotIn", "assertRegex"):
-        return any(_says_itself(one, other, file) for one in call.args[:2] if one is not node)
+        return any(_is_said(one, other, file) for one in call.args[:2] if one is not node)
     name = file.qualname(function) or ""
-    return name.startswith("re.") and len(call.args) > 1 and _says_itself(call.args[-1], other, file)
+    return name.startswith("re.") and len(call.args) > 1 and _is_said(call.args[-1], other, file)
+
+
+def _is_said(node: ast.expr, other: str, file: PythonFile) -> bool:
+    return _says_itself(node, other, file) and not is_own(device_of(node), file)
 
 
 def _says_itself(node: ast.expr, other: str, file: PythonFile, hops: int = 3) -> bool:
@@ -228,7 +234,7 @@ def _says_itself(node: ast.expr, other: str, file: PythonFile, hops: int = 3) ->
         return False
     if isinstance(device, ast.Name) and hops and _says_itself(device, other, file, hops - 1):
         return True  # text.lower()
-    return file.denotes_device(device) and not is_own(device, file)
+    return file.denotes_device(device)
 
 
 def _is_given_type(node: ast.Name, file: PythonFile) -> bool:

@@ -27,16 +27,18 @@ _PARTS: Final = frozenset(("split", "partition"))
     "device-compared-as-a-whole",
     Safety.SAFE,
     Severity.WARNING,
-    words=("==", "!=", " in "),
+    words=("==", "!=", " in ", "assertequal(", "assertnotequal(", "device("),
     also_in_file=("device",),
     style="auto",
     common_words=True,
     source="torch_npu/contrib/transfer_to_npu.py: torch.device is not replaced",
 )
-def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[Diagnostic]:
+def device_compared_as_a_whole(
+    node: ast.Compare | ast.Call | ast.Dict | ast.DictComp, file: PythonFile
+) -> Iterator[Diagnostic]:
     """``x.device == torch.device("cuda:0")`` is false under ``transfer_to_npu``: the tensor says ``npu:0``.
 
-    So is a comparison of their types, or of their names.
+    So is a comparison of their types, or of their names. A table with such keys has none for the tensor's.
 
     Before::
 
@@ -54,7 +56,10 @@ def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[
         def there(x: torch.Tensor) -> bool:
             return x.device == torch.device("npu:0")
     """
-    if file.plan.style != "auto" or len(node.ops) != 1:
+    if file.plan.style != "auto":
+        return
+    if isinstance(node, (ast.Dict, ast.DictComp)):
+        yield from _keyed(node, file)
         return
     for said, other in _sides(node):
         of_torch, own = device_of(said), device_of(other)
@@ -81,8 +86,27 @@ def device_compared_as_a_whole(node: ast.Compare, file: PythonFile) -> Iterator[
         return
 
 
-def _sides(node: ast.Compare) -> list[tuple[ast.expr, ast.expr]]:
+def _keyed(node: ast.Dict | ast.DictComp, file: PythonFile) -> Iterator[Diagnostic]:
+    """A table whose keys are devices that the program makes."""
+    for key in node.keys if isinstance(node, ast.Dict) else [node.key]:
+        if isinstance(key, ast.Call) and file.qualname(key.func) == "torch.device" and _may_be_own(key, file):
+            yield file.report(
+                key,
+                "a torch.device('cuda') as a key, which transfer_to_npu does not replace: the device of a tensor on an "
+                "NPU is another key",
+                subject="torch.device",
+                advice="use the device's index or its text as the key",
+            )
+            return
+
+
+def _sides(node: ast.Compare | ast.Call) -> list[tuple[ast.expr, ast.expr]]:
     """What is compared with what, each of the two first; of a list, what is sought in it with each of its items."""
+    if isinstance(node, ast.Call):
+        asserts = isinstance(node.func, ast.Attribute) and node.func.attr in ("assertEqual", "assertNotEqual")
+        return [(node.args[0], node.args[1]), (node.args[1], node.args[0])] if asserts and len(node.args) > 1 else []
+    if len(node.ops) != 1:
+        return []
     left, right = node.left, node.comparators[0]
     if isinstance(node.ops[0], (ast.Eq, ast.NotEq)):
         return [(left, right), (right, left)]
@@ -124,8 +148,15 @@ def is_own(node: ast.expr, file: PythonFile) -> bool:
 
 
 def _may_be_own(node: ast.expr, file: PythonFile) -> bool:
-    """Whether one of the devices that an expression may be is one of CUDA that the program makes."""
-    return any(_made(value, file, frozenset()) for value in file.values(node, Reach.PROGRAM))
+    """Whether one of the devices that an expression may be is one of CUDA that the program makes.
+
+    One that is made of a text that nothing is known of may be: what a program reads stays what it is.
+    """
+    return any(
+        made or (made is None and value.kind is Kind.DEVICE and value.name == "torch.device")
+        for value in file.values(node, Reach.PROGRAM)
+        for made in (_made(value, file, frozenset()),)
+    )
 
 
 def _made(value: Value, file: PythonFile, within: frozenset[Place]) -> bool | None:

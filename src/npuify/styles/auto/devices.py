@@ -143,7 +143,7 @@ def device_string(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Di
         return diagnostic._replace(
             edits=(),
             severity=Severity.WARNING,
-            message="a kind of device in a Literal whose values the program asks for: what a tensor on an NPU says is none",
+            message="a kind of device in a Literal that is asked for its values: a tensor on an NPU says none of them",
             advice='add "npu" to the Literal',
         )
     found = compared(diagnostic, node, "npu", file)
@@ -151,7 +151,12 @@ def device_string(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Di
         return found
     if sought_in_said(node, "npu", file):
         return diagnostic._replace(
-            edits=(), safety=None, severity=Severity.WARNING, advice=phrase('look for "{other}" as well', other="npu")
+            edits=(),
+            severity=Severity.WARNING,
+            message=phrase(
+                "transfer_to_npu does not change what this is compared with: on an NPU it is {other!r}", other="npu"
+            ),
+            advice=phrase('look for "{other}" as well', other="npu"),
         )
     if not isinstance(node, (ast.Constant, ast.JoinedStr)):
         return None

@@ -197,6 +197,7 @@ KEPT: Final = frozenset(
         "NPU119",
         "NPU122",
         "NPU123",
+        "NPU129",
         "NPU134",
         "NPU135",
         "NPU136",

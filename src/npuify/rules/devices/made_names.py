@@ -1,0 +1,183 @@
+"""Names that a program makes of a device's type: ``getattr(self, f"run_{x.device.type}")``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from npuify.analysis.engine import Reach
+from npuify.analysis.values import Kind
+from npuify.language import phrase
+from npuify.model import Safety, Severity
+from npuify.rules.devices.device_strings import says_device
+from npuify.rules.registry import rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from npuify.model import Edit
+    from npuify.rules.context import PythonFile
+    from npuify.rules.diagnostic import Diagnostic
+
+_LOOKED_UP = frozenset(("getattr", "hasattr", "setattr"))
+_TABLES = frozenset(("globals", "locals", "vars"))
+_IMPORTS = frozenset(("importlib.import_module", "__import__"))
+
+
+class _Made(NamedTuple):
+    """A text with a device's type in it: the type, and what stands before and behind it where that is known."""
+
+    kind: ast.expr
+    before: str | None
+    behind: str | None
+
+
+@rule(
+    "NPU129",
+    "name-made-of-device-type",
+    Safety.SAFE,
+    Severity.WARNING,
+    words=("getattr(", "hasattr(", "globals()", "locals()", "vars(", "import_module(", "__import__("),
+    also_in_file=("cuda",),
+    common_words=True,
+)
+def name_made_of_device_type(node: ast.Call | ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]:
+    """What is looked up by a name that is made of a device's type is there for ``cuda``.
+
+    Where the program has the name with ``cuda`` and none with ``npu``, that is the one that is looked up.
+
+    Before::
+
+        import torch
+
+        class Layer:
+            def run_cuda(self, x: torch.Tensor) -> torch.Tensor:
+                return x * 2
+
+            def run(self, x: torch.Tensor) -> torch.Tensor:
+                return getattr(self, f"run_{x.device.type}")(x)
+
+    After::
+
+        import torch
+
+        class Layer:
+            def run_cuda(self, x: torch.Tensor) -> torch.Tensor:
+                return x * 2
+
+            def run(self, x: torch.Tensor) -> torch.Tensor:
+                return getattr(self, f"run_{x.device.type.replace('npu', 'cuda')}")(x)
+    """
+    name = _name_in(node, file)
+    made = _made(name, file) if name is not None else None
+    if made is None:
+        return
+    surely = says_device(made.kind, file)
+    is_known = made.before is not None and made.behind is not None
+    whole = f"{made.before}cuda{made.behind}"
+    if is_known and not (made.before or made.behind):
+        return  # getattr(torch, x.device.type): it is the device's own module
+    has = [_is_said(word, file) for word in (whole, f"{made.before}npu{made.behind}")]
+    if is_known and (has[1] or not (has[0] or surely)):
+        return
+    edits = _edits(made.kind, file) if is_known and has[0] else []
+    yield file.report(
+        made.kind,
+        phrase("a name is made of a device's type here, and the program has {whole} only", whole=whole)
+        if edits
+        else "a name is made of a device's type here; on an NPU it is another one",
+        edits=edits,
+        safety=Safety.SAFE if edits else Safety.MANUAL,
+        subject="cuda",
+        advice="" if edits else "see to it that what is looked up is there with npu in its name",
+    )
+
+
+def _is_said(name: str, file: PythonFile) -> bool:
+    """Whether a file of the project has this name."""
+    if not name.isidentifier():
+        return False
+    word = re.compile(rb"\b%b\b" % name.encode())
+    return word.search(file.source.data) is not None or bool(file.project.files_with(name.encode()))
+
+
+def _name_in(node: ast.Call | ast.Subscript, file: PythonFile) -> ast.expr | None:
+    """The text by which something is looked up."""
+    if isinstance(node, ast.Subscript):
+        function = node.value.func if isinstance(node.value, ast.Call) else None
+        return node.slice if isinstance(function, ast.Name) and function.id in _TABLES else None
+    if isinstance(node.func, ast.Name) and node.func.id in _LOOKED_UP and len(node.args) > 1:
+        return node.args[1]
+    if isinstance(node.func, ast.Attribute) and node.func.attr == "get" and isinstance(node.func.value, ast.Call):
+        function = node.func.value.func
+        return node.args[0] if isinstance(function, ast.Name) and function.id in _TABLES and node.args else None
+    return node.args[0] if node.args and file.qualname(node.func) in _IMPORTS else None
+
+
+def _made(node: ast.expr, file: PythonFile) -> _Made | None:
+    """How a text is made of a device's type; None where it is not."""
+    if isinstance(node, ast.Name):
+        given = [value for value in file.assigned(node) if value is not None and not isinstance(value, ast.Name)]
+        return _made(given[0], file) if len(given) == 1 else None
+    parts = _parts(node)
+    kinds = [i for i, part in enumerate(parts) if not isinstance(part, ast.Constant) and _says_type(part, file)]
+    if len(kinds) != 1:
+        return None
+    at = kinds[0]
+    return _Made(parts[at], _text(parts[:at], file), _text(parts[at + 1 :], file))
+
+
+def _parts(node: ast.expr) -> list[ast.expr]:
+    """What a text is put together from."""
+    if isinstance(node, ast.JoinedStr):
+        return [
+            part.value if isinstance(part, ast.FormattedValue) and part.format_spec is None else part
+            for part in node.values
+        ]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return [*_parts(node.left), *_parts(node.right)]
+    return [node]
+
+
+def _says_type(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a part of a text may be a device's type."""
+    values = file.values(node, Reach.PROGRAM)
+    if values.only(Kind.DEVICE_STRING):
+        return True
+    is_text = bool(values) and all(value.kind is Kind.STRING and value.name for value in values)
+    return not is_text and file.denotes_device(_whole(node))
+
+
+def _whole(node: ast.expr) -> ast.expr:
+    """The device of whose name a part is taken: ``device`` in ``str(device).split(":")[0]``."""
+    if (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Attribute)
+    ):
+        return _whole(node.value.func.value) if node.value.func.attr in ("split", "partition") else node
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "str" and len(node.args) == 1:
+        return _whole(node.args[0])
+    return node
+
+
+def _text(parts: list[ast.expr], file: PythonFile) -> str | None:
+    model = file.reaching(Reach.FILE)
+    texts = [model.text(part, file.model) for part in parts]
+    return "".join(text for text in texts if text is not None) if None not in texts else None
+
+
+def _edits(kind: ast.expr, file: PythonFile) -> list[Edit]:
+    """The type with CUDA's word for the NPU's; nothing where that cannot be written behind it."""
+    if not isinstance(kind, (ast.Attribute, ast.Name, ast.Subscript, ast.Call)):
+        return []
+    quote = '"'
+    for up in file.ancestors(kind):
+        if isinstance(up, ast.JoinedStr):
+            code = file.code(up)
+            if "'" in code and '"' in code:
+                return []  # before Python 3.12 an f-string cannot hold the quotes that it stands in
+            quote = "'" if '"' in code else '"'
+    end = file.source.end(kind)
+    return [file.edit(end, end, f".replace({quote}npu{quote}, {quote}cuda{quote})")]
