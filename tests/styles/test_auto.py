@@ -326,3 +326,38 @@ def test_a_device_that_is_made_from_itself(tmp_path: Path) -> None:
     made = "def f(value, device=None):\n    device = torch.device('cuda') if device is None else torch.device(device)\n"
     compared = "    return value.to(device).device.type == device.type\n"
     _migrate(tmp_path, {"train.py": "import torch\n\n\n" + made + compared + "\n\nprint(f(torch.ones(1)))\n"})
+
+
+@pytest.mark.parametrize(
+    ("call", "release", "is_told"),
+    [
+        ("dist.broadcast(x, src=0)", "2.13.0", True),
+        ("dist.broadcast_object_list([x], src=0)", "2.14.0", True),
+        ("dist.broadcast(x, src=0)", "2.7.1.post11", False),
+        ("dist.all_reduce(x)", "2.14.0", False),
+        ("torch.broadcast_tensors(x, x)", "2.14.0", False),
+    ],
+)
+def test_a_broadcast_that_asks_for_a_capability_is_told_of(call: str, release: str, is_told: bool) -> None:
+    """The real torch_npu 2.13.0 and 2.14.0 say so: TypeError: 'NoneType' object is not subscriptable."""
+    text = f"import torch\nimport torch.distributed as dist\n\nx = torch.ones(1).cuda()\n{call}\n"
+    assert any(one.code == "NPU328" for one in findings(text, style="auto", release=release)) is is_told
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("table = {torch.device('cuda', 0): 1}", "NPU123"),
+        ("table = {torch.device(f'cuda:{i}'): i for i in range(2)}", "NPU123"),
+        ("test.assertEqual(x.device, torch.device('cuda:0'))", "NPU123"),
+        ("same = torch.device(os.environ['PLACE']).type == x.device.type", "NPU123"),
+        ("at = f'{x.device}'.index('cuda')", "NPU120"),
+        ("kinds = get_args(Literal['cuda', 'cpu'])", "NPU120"),
+        ("table = {torch.device('cpu'): 1}", ""),
+        ("at = str(torch.device('cuda')).index('cuda')", ""),
+    ],
+)
+def test_what_meets_what_a_tensor_says_is_told_of(line: str, code: str) -> None:
+    head = "import os\nfrom typing import Literal, get_args\n\nimport torch\n\nx = torch.ones(1).cuda()\n"
+    told = {one.code for one in findings(f"{head}{line}\n", style="auto") if one.severity is Severity.WARNING}
+    assert told == ({code} if code else set())

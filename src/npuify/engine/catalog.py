@@ -23,6 +23,7 @@ MODULES = (
     "styles.imports",
     "styles.cuda_only_imports",
     "styles.auto.device_sides",
+    "styles.auto.collectives",
     "styles.transfer",
     "rules.placement.program",
     "rules.devices.names",
