@@ -187,7 +187,7 @@ def _python_in(words: Sequence[Word], file: TextFile) -> None:
 def _setting(one: Assignment, script: Script) -> Setting:
     word = one.value
     if word is None:
-        return Setting(one.name, one.start, one.end, None, None)
+        return Setting(one.name, one.start, one.end, "" if one.is_empty else None, None)
     span = word.span(0, len(word.value)) if word.value else None
     quoted = word.is_quoted
     literal = _literal(word)

@@ -243,6 +243,7 @@ class _Reader:
                 self._word(value) if value is not None and value.type != "array" else None,
                 (owner.start_byte + self.base, owner.end_byte + self.base),
                 alone,
+                value is None and self._text(node).endswith("="),
             )
         )
 

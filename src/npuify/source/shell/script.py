@@ -72,6 +72,8 @@ class Assignment(NamedTuple):
     """Offsets of what goes when the assignment goes: the statement, where it has no other, else the assignment."""
     alone: bool
     """It is a statement of its own, or the only one of an ``export``."""
+    is_empty: bool = False
+    """Nothing follows: the variable is set, and holds nothing."""
 
 
 class Use(NamedTuple):
