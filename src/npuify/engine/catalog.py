@@ -107,6 +107,7 @@ MODULES = (
     "rules.tensorflow.devices",
     "rules.tensorflow.estimators",
     "rules.tensorflow.keras",
+    "rules.tensorflow.stand_alone_keras",
     "rules.tensorflow.default_device",
     "rules.tensorflow.horovod",
     "rules.tensorflow.ranks",

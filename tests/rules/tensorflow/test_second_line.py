@@ -191,3 +191,15 @@ def test_requirements(file: str, before: str, after: str, line: str) -> None:
 def test_beside_torch_tensorflow_is_left_alone() -> None:
     out = output("torch==2.7.1\ntensorflow==2.9\n", name="requirements.txt", unsafe=True)
     assert "tensorflow==2.9\n" in out
+
+
+@pytest.mark.parametrize(
+    "call", ["train(data)", "result = outer(data)", "get_ipython().run_cell_magic('time', '', 'train(data)')"]
+)
+def test_a_function_that_calls_a_graph_makes_its_module_a_program(call: str) -> None:
+    text = (
+        "import tensorflow as tf\n\n\n@tf.function\ndef step(x):\n    return model(x)\n\n\ndef train(data):\n    for x in data:\n"
+        "        step(x)\n\n\ndef outer(data):\n    return train(data)\n\n\nmodel = tf.keras.Sequential()\n"
+    )
+    assert "npu_device.open().as_default()" in output(f"{text}{call}\n", tensorflow="2", unsafe=True)
+    assert "npu_device" not in output(f"{text}other(data)\n", tensorflow="2", unsafe=True)

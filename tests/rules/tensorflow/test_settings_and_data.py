@@ -158,6 +158,19 @@ def test_what_means_something_to_torch_only_stays_in_a_project_of_tensorflow(tmp
     assert "ASCEND_DEVICE_ID" in edit.message
 
 
+def test_an_empty_list_of_devices_hides_all_and_stays(tmp_path: Path) -> None:
+    for number, line in enumerate(
+        ("export CUDA_VISIBLE_DEVICES=; python main.py", "CUDA_VISIBLE_DEVICES= python main.py")
+    ):
+        root = tmp_path / str(number)
+        root.mkdir()
+        files = {"main.py": TF + "@tf.function\ndef step(x):\n    return x\n", "run.sh": line + "\n"}
+        scan = npuify.scan([_project(root, files)], Options(cache=False, jobs=1))
+        (found,) = [one for one in scan.findings if one.code == "NPU702"]
+        assert "hides all GPUs" in found.message
+        assert not found.edits
+
+
 def test_the_rest_of_a_project_tells_which_tensorflow_a_file_is_for(tmp_path: Path) -> None:
     files = {
         "main.py": TF + "@tf.function\ndef step(x):\n    return x\n\n\nif __name__ == '__main__':\n    step(1)\n",

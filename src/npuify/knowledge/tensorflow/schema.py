@@ -108,3 +108,14 @@ class StatusFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     tensorflow: str
     commit: str
     status: dict[str, str]
+
+
+class KerasFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A generated file: the public names of tf.keras.
+
+    ``names`` maps a version of TensorFlow to modules below tf.keras, and those to their names, with blanks between.
+    ``tools/keras_names.py`` asks the package for them.
+    """
+
+    format: int
+    names: dict[str, dict[str, str]]

@@ -11,7 +11,7 @@ from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import phrase
 from npuify.model import NpuifyError
 
-from .schema import FORMAT, Adapter, AdapterFile, AdapterOption, Form, StatusFile, Use
+from .schema import FORMAT, Adapter, AdapterFile, AdapterOption, Form, KerasFile, StatusFile, Use
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ PACKAGES: Final = ("npu_bridge", "npu_device")
 STATUS_OF: Final = ("1.15", "2.6")
 """Versions of TensorFlow that the vendor has a list of names for."""
 
-_File = TypeVar("_File", AdapterFile, StatusFile)
+_File = TypeVar("_File", AdapterFile, StatusFile, KerasFile)
 
 
 @cache
@@ -74,6 +74,17 @@ def vendor_status(tensorflow: str) -> Mapping[str, str]:
     """
     file = _read(f"api_{tensorflow}.json", StatusFile)
     return {name: status for status, names in file.status.items() for name in names.split()}
+
+
+@cache
+def keras_names(tensorflow: str) -> Mapping[str, frozenset[str]]:
+    """The names that tf.keras of one of ``STATUS_OF`` has, by module; that of tf.keras itself is empty.
+
+    Raises:
+        NpuifyError: as :func:`package`.
+    """
+    modules = _read("keras.json", KerasFile).names[tensorflow]
+    return {module: frozenset(names.split()) for module, names in modules.items()}
 
 
 def _read(name: str, kind: type[_File]) -> _File:

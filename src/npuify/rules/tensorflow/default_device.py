@@ -137,11 +137,33 @@ def _starts_a_graph(tree: ast.Module, file: PythonFile) -> bool:
     if not file.contains(b"tf.function"):
         return False
     graphs = {name for one in tree.body for name in _made_a_graph(one, file)}
-    for item in tree.body:
-        if not isinstance(item, (ast.Expr, ast.Assign, ast.AnnAssign, ast.With)):
-            continue
-        for part in ast.walk(item):
-            if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in graphs:
+    kinds = (ast.Expr, ast.Assign, ast.AnnAssign, ast.With)
+    started = [item for item in tree.body if isinstance(item, kinds)]
+    if not graphs or any(_calls(item, graphs) for item in started):
+        return bool(graphs)
+    # What calls a graph starts it as well. Functions in which no word of a rule stands are in the whole file alone.
+    try:
+        whole = ast.parse(file.source.data)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    functions = [one for one in whole.body if isinstance(one, ast.FunctionDef)]
+    for _ in functions:
+        more = {one.name for one in functions if one.name not in graphs and _calls(one, graphs)}
+        if not more:
+            break
+        graphs |= more
+    return any(_calls(item, graphs) for item in started)
+
+
+def _calls(item: ast.AST, names: set[str]) -> bool:
+    """Whether a statement calls one of these functions, also as the text of a notebook's cell that was exported."""
+    for part in ast.walk(item):
+        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id in names:
+            return True
+        if isinstance(part, ast.Call) and getattr(part.func, "attr", "") == "run_cell_magic" and part.args:
+            cell = part.args[-1]
+            text = cell.value if isinstance(cell, ast.Constant) and isinstance(cell.value, str) else ""
+            if any(re.search(rf"\b{re.escape(name)}\(", text) for name in names):
                 return True
     return False
 

@@ -239,6 +239,7 @@ KEPT: Final = frozenset(
             "NPU904",
             "NPU906",
             "NPU907",
+            "NPU908",
             "NPU909",
             "NPU910",
             "NPU912",

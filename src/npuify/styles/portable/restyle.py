@@ -86,8 +86,8 @@ REFUSED: Final[dict[str, str]] = {
     "NPU645": "CUDA keeps its device library; choose the module by {helper}.type",
     **dict.fromkeys(
         (
-            "NPU900 NPU901 NPU902 NPU904 NPU906 NPU907 NPU909 NPU910 NPU912 NPU915 NPU916 NPU917 NPU918 NPU921 NPU922 "
-            "NPU923 NPU924 NPU925 NPU926 NPU927"
+            "NPU900 NPU901 NPU902 NPU904 NPU906 NPU907 NPU908 NPU909 NPU910 NPU912 NPU915 NPU916 NPU917 NPU918 NPU921 "
+            "NPU922 NPU923 NPU924 NPU925 NPU926 NPU927"
         ).split(),
         _TENSORFLOW,
     ),
