@@ -35,6 +35,8 @@ def main() -> int:
     program, names = sys.argv[1], sys.modules["__main__"].__dict__
     names["Lacking"] = Lacking
     del sys.argv[0]
+    # as if the program itself had been started: packages beside this file are none of its
+    sys.path[:] = [str(Path(program).parent), *(place for place in sys.path if place != str(Path(__file__).parent))]
     (_, common), *rest = parts(Path(program).read_text(encoding="utf-8"))
     try:
         exec(compile(common, program, "exec", dont_inherit=True), names)

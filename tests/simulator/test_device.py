@@ -241,6 +241,44 @@ def test_training_tools(simulate: Simulate) -> None:
             m(x); profiler.step()
         import pathlib
         assert list(pathlib.Path("traces").glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json"))
+        #: the graph of TensorBoard
+        try:
+            from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+        except ImportError:
+            raise Lacking("tensorboard") from None
+        from torch.utils.tensorboard import SummaryWriter
+
+        def graph(net, device, folder):
+            with SummaryWriter(folder) as writer:
+                writer.add_graph(net.to(device), torch.randn(2, 3, 8, 8, device=device))
+            events = EventAccumulator(folder)
+            events.Reload()
+            return [(node.name, node.op, list(node.input)) for node in events.Graph().node]
+
+        class Attention(nn.Module):
+            def forward(self, x):
+                return nn.functional.scaled_dot_product_attention(x, x, x)
+
+        class Free(nn.Module):
+            # takes a weight that is not its own, which no graph may hold
+            def forward(self, image):
+                return image * weight
+
+        nets = {
+            "convolution": nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 2)),
+            "attention": nn.Sequential(nn.Flatten(2), nn.Linear(64, 16), nn.LayerNorm(16), nn.GELU(), Attention()),
+        }
+        for kind, net in nets.items():
+            on_cpu, on_npu = (graph(net, device, f"graphs/{kind}/{device}") for device in ("cpu", "npu"))
+            assert on_cpu and on_cpu == on_npu, kind
+        refused = []
+        for device in ("cpu", "npu"):
+            weight = torch.ones(8, device=device, requires_grad=True)
+            try:
+                graph(Free(), device, f"graphs/free/{device}")
+            except RuntimeError as error:
+                refused.append(str(error).splitlines()[0])
+        assert len(refused) == 2 and refused[0] == refused[1] and "requires grad as a constant" in refused[0], refused
         #: an operator of torch_npu, with autograd
         g = torch.randn(2, 8, device="npu", requires_grad=True)
         y, r = torch_npu.npu_rms_norm(g, torch.ones(8, device="npu")); y.sum().backward()
