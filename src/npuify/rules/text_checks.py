@@ -36,7 +36,8 @@ def compared(lower: bytes, start: int, end: int) -> bool:
 
 
 def outside_steps(lower: bytes, start: int, end: int) -> bool:
-    """As :func:`outside_modules`, for places that are in no function at the margin which the file calls either."""
+    """As :func:`outside_modules`, for places that are in no function at the margin which the file calls either, or
+    which trains."""
     if not outside_modules(lower, start, end):
         return False
     function = lower.rfind(b"\ndef ", 0, start)
@@ -45,7 +46,15 @@ def outside_steps(lower: bytes, start: int, end: int) -> bool:
         return False
     if b"def forward" not in lower and b".backward(" not in lower:
         return True
+    if b".backward(" in lower and _in_loop_of_training(lower, max(function, 0), start):
+        return False
     return not name or lower.count(name + b"(") < 2
+
+
+def _in_loop_of_training(lower: bytes, begin: int, start: int) -> bool:
+    """Whether ``backward`` is called in the same function, or in the file's own code outside of functions."""
+    end = min((at for at in (lower.find(b"\ndef ", start), lower.find(b"\nclass ", start)) if at >= 0), default=None)
+    return b".backward(" in lower[begin:end]
 
 
 def outside_modules(lower: bytes, start: int, end: int) -> bool:

@@ -38,6 +38,12 @@ FIRES = {
         "import torch\ndef rotate(x):\n    return torch.view_as_complex(x)\n",
     ],
     "NPU412": [
+        # In the loop itself, of a function and of the file.
+        (
+            "import torch\ndef train(m, data):\n    for x in data:\n        i = torch.nonzero(x)\n"
+            "        m(x[i]).backward()\n"
+        ),
+        "import torch\nfor x in data:\n    while True:\n        i = torch.nonzero(x)\n    m(x[i]).backward()\n",
         # A loss, and a helper of a model.
         (
             "import torch\ndef loss_of(x, y):\n    return x[torch.nonzero(y)].sum()\n"
@@ -168,6 +174,11 @@ SILENT = {
     ],
     "NPU411": ["import cmath\nz = cmath.polar(1j)\n", "import torch\ndef polar(x):\n    return x\ny = polar(1)\n"],
     "NPU412": [
+        # Before the loop, or in another one.
+        (
+            "import torch\ndef train(m, x):\n    i = torch.nonzero(x)\n    for y in x:\n        torch.nonzero\n"
+            "    for y in i:\n        m(y).backward()\n"
+        ),
         # In preparing data, and with a count that is the same for all, the host has nothing to wait for.
         "import torch\ndef prepare(x):\n    return torch.nonzero(x)\n",
         (

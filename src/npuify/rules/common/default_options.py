@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from npuify.analysis.project import EVERY_FILE
 from npuify.language import phrase
 from npuify.rules.common.callers import switch_of_callers
+from npuify.rules.common.model_formats import of_model_format
 from npuify.rules.common.option_defaults import Known, defaults_of
 from npuify.rules.common.parameter_defaults import default_of_parameter
 from npuify.rules.common.process_groups import of_environment, of_group, of_own_function
@@ -238,7 +239,7 @@ def _of_name(node: ast.Name, file: PythonFile, depth: int) -> Known | None:
     """A name that is bound once: to a constant at the top of a file, or to something that is known."""
     bound = file.assigned(node)
     if bound == [None]:
-        return default_of_parameter(node, file)
+        return default_of_parameter(node, file) or of_model_format(node, file)
     if len(bound) != 1 or bound[0] is None:
         return None
     value = bound[0]

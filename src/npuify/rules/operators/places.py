@@ -18,9 +18,13 @@ def in_module_class(node: ast.AST, file: PythonFile) -> bool:
 
 def function_of_step(node: ast.AST, file: PythonFile) -> ast.AST | None:
     """The function of a file around a place that a model's class calls, or a function that calls ``backward``: a loss,
-    a sampler, a helper, or what is called like one; None where no such call stands in the file."""
+    a sampler, a helper, or what is called like one; also the loop around a place beside ``backward`` itself. None where
+    no such call stands in the file."""
     around = [up for up in file.ancestors(node) if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef))]
     outer = around[-1] if around else None
+    loop = _loop_of_training(node, file)
+    if loop is not None:
+        return loop
     if outer is None or not isinstance(file.parent(outer), ast.Module):
         return None
     if STEP_NAMES.search(outer.name.encode()) is not None:
@@ -31,6 +35,19 @@ def function_of_step(node: ast.AST, file: PythonFile) -> ast.AST | None:
             continue
         if in_module_class(use, file) or _beside_backward(use, file):
             return outer
+    return None
+
+
+def _loop_of_training(node: ast.AST, file: PythonFile) -> ast.AST | None:
+    """The innermost loop around a place in which ``backward`` is called, by the same function."""
+    for up in file.ancestors(node):
+        if isinstance(up, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            return None
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.While)) and any(
+            isinstance(one, ast.Attribute) and one.attr == "backward" and up in file.ancestors(one)
+            for one in file.nodes_on_lines_with("backward")
+        ):
+            return up
     return None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.flow.owners import owner_of_call
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.default_options import only_with
 from npuify.rules.common.taking_out import without_entry
 from npuify.rules.registry import rule
 
@@ -168,4 +169,16 @@ def two_owners_of_the_npu(node: ast.Import | ast.ImportFrom, file: PythonFile) -
         "torch_npu and Paddle's plug-in cannot share a process: each opens the NPU",
         subject="paddle: torch",
         advice="let one of the two compute on the CPU, or run it in a process of its own",
+        only_with=_switch_of_paddle(file),
     )
+
+
+def _switch_of_paddle(file: PythonFile) -> str:
+    """The option without which no statement of a file imports Paddle; empty where one runs without it."""
+    switches = [
+        only_with(one, file)
+        for one in file.nodes_on_lines_with("paddle")
+        if (isinstance(one, ast.ImportFrom) and (one.module or "").partition(".")[0] == "paddle")
+        or (isinstance(one, ast.Import) and any(name.name.partition(".")[0] == "paddle" for name in one.names))
+    ]
+    return switches[0] if switches and all(switches) else ""
