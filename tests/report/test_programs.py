@@ -284,3 +284,21 @@ def test_a_module_of_another_package_taken_by_name_leads_nowhere(tmp_path: Path)
     (tmp_path / "pettingzoo" / "atari" / "pong.py").write_text("import torch\nprint(torch.cuda.cudart())\n")
     found = judge(scan([tmp_path], Options(torch_npu="2.13.0", jobs=1, cache=False))).programs
     assert {one.file: one.level for one in found}["train.py"] is Level.REVIEW
+
+
+def test_a_start_on_tensorflow_is_said_of_that_program_alone(tmp_path: Path) -> None:
+    """What imports a program for TensorFlow, to export a model to it, is a program of PyTorch."""
+    (tmp_path / "tf_net.py").write_text(
+        "import tensorflow as tf\nfrom tensorflow import keras\n\nnet = keras.Sequential()\n\n"
+        "if __name__ == '__main__':\n    net.compile()\n    net.fit(1, 2)\n"
+    )
+    (tmp_path / "train.py").write_text(
+        "import torch\nfrom tf_net import net\n\nif __name__ == '__main__':\n"
+        "    torch.nn.Linear(1, 1).cuda()(torch.ones(1).cuda()).backward()\n"
+    )
+    options = Options(torch_npu="2.13.0", tf_adapter="2.6.5", jobs=1, cache=False)
+    result = scan([tmp_path], options)
+    assert [one.file for one in result.findings if one.code == "NPU910"] == ["tf_net.py"]
+    found = {one.file: [kind.what for kind in one.deciding] for one in judge(result).programs}
+    assert not any("NPU910" in what for what in found["train.py"])
+    assert any("NPU910" in what for what in found["tf_net.py"])

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from npuify.model import Finding, Program, ScanResult
 
 
+_OF_THE_START: Final = frozenset(("NPU910",))
+"""What is said of a file as a program that is started, and of nothing that imports it."""
 _NOT_PROCESSED: Final = "This file could not be processed."
 
 
@@ -65,11 +67,12 @@ def surely_stops(finding: Finding, scan: ScanResult) -> bool:
 
 def _program(
     program: Program,
-    by_file: dict[str, list[Finding]],
+    told: Mapping[str, Sequence[Finding]],
     kernels: Sequence[Blocker],
     waiting: Mapping[Place, str],
     scan: ScanResult,
 ) -> ProgramVerdict:
+    by_file = {file: list(_said_of(program, file, told.get(file, ()))) for file in (*program.files, *program.maybe)}
     reached = [one for file in program.files for one in by_file.get(file, ())]
     on_path = [one for one in reached if not one.only_with]
     stops = [one for one in on_path if impact_of(one) is Impact.STOPS]
@@ -102,7 +105,7 @@ def _program(
     behind = [
         msgspec.structs.replace(one, only_with=one.only_with or why)
         for file, why in program.aside
-        for one in by_file.get(file, ())
+        for one in _said_of(program, file, told.get(file, ()))
     ]
     conditional = kinds_by_switch([*(one for one in (*reached, *perhaps_reached) if one.only_with), *behind])
     asides = dict(program.aside)
@@ -127,6 +130,11 @@ def _program(
     return ProgramVerdict(
         program.file, level, phrase(TITLES[level]), summary, blockers, deciding, conditional, program.starts
     )
+
+
+def _said_of(program: Program, file: str, findings: Sequence[Finding]) -> Sequence[Finding]:
+    """The findings of a file that hold for a program: what is said of another program's start does not."""
+    return findings if file == program.file else [one for one in findings if one.code not in _OF_THE_START]
 
 
 def _is_called(kernel: Blocker, files: Sequence[str], waiting: Mapping[Place, str]) -> bool:

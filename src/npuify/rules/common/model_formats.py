@@ -1,7 +1,7 @@
-"""Programs that run models of many formats: which one, the name of the model's file tells, which is a weights file by default.
+"""Programs that run models of many formats: the name of the model's file tells which, and weights are the default.
 
-``pt, jit, onnx, engine = self._model_type(weights)`` gives one flag for each format, and an ``elif engine:`` imports what
-only that one needs.
+``pt, jit, onnx, engine = self._model_type(weights)`` gives one flag for each format, and an ``elif engine:`` imports
+what only that one needs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def of_model_format(node: ast.Name, file: PythonFile) -> Known | None:
         return None
     if not _is_told_by_type(node, file) or not file.project.once("default-weights", _are_weights_by_default):
         return None
-    return Known(node.id == _WEIGHTS, phrase("a model file of another format ({name})", name=node.id))
+    if node.id == _WEIGHTS:
+        return Known(True, phrase("a model file of another format"))
+    return Known(False, phrase("a model file of another format ({name})", name=node.id))
 
 
 def _is_told_by_type(node: ast.Name, file: PythonFile) -> bool:

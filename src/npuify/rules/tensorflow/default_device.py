@@ -91,6 +91,8 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """
     if file.contains(b"npu_device") or file.contains(b"npu_bridge"):
         return
+    if _IMPORTS_TORCH.search(file.source.data) and not file.contains(b"tensorflow"):
+        return  # of PyTorch: TensorFlow is one of the formats that a module of it can read
     if not is_program(node) and not _starts_a_graph(node, file):
         return
     if is_test_file(file) or hides_all_gpus(file):
