@@ -54,11 +54,12 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     from npuify.distribute.codes import explain_code
     from npuify.engine.catalog import all_rules
     from npuify.knowledge.explain import explain_name, similar_names
+    from npuify.knowledge.members import explain_member
     from npuify.knowledge.replacements import explain_replacement
 
     found = next((rule.explanation for rule in all_rules().values() if rule.is_called(what)), None)
     found = found or explain_code(what) or explain_name(what, torch_npu=torch_npu) or explain_replacement(what)
-    found = found or _named_by_rules(what) or _package_of(what)
+    found = found or _named_by_rules(what) or explain_member(what) or _package_of(what)
     if found is None:
         similar = similar_names(what)
         raise NpuifyError(

@@ -20,12 +20,15 @@ PADDING: Final = "npuify_padding"
 
 PACKAGES: Final = {
     "npuify_activations": "activations",
+    "npuify_apex": "apex_contrib",
     "npuify_bitsandbytes": "bitsandbytes",
+    "npuify_cluster": "cluster",
     "npuify_ctc": "ctc",
     "npuify_losses": "losses",
     "npuify_norms": "norms",
     "npuify_rotary": "rotary",
     "npuify_scatter": "scatter",
+    "npuify_sparse": "sparse",
 }
 """The names of the modules that take the place of packages, and their files in ``helpers/packages``."""
 

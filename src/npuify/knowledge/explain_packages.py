@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from npuify.knowledge.dependencies import dependencies
 from npuify.knowledge.hand_written import packages
+from npuify.knowledge.members import lines_of_package
 from npuify.language import phrase
 from npuify.model import Explanation
 
@@ -30,6 +31,7 @@ def explain_package(what: str) -> Explanation | None:
         (row for module, row in packages().items() if name in {normal(module), *map(normal, row.package)}), None
     )
     row = next((one for one in dependencies() if name in {normal(one.name), *map(normal, one.also)}), None)
+    top = name.replace("-", "_")
     if fact is None and row is None:
         return None
     lines: dict[str, None] = {}
@@ -46,6 +48,9 @@ def explain_package(what: str) -> Explanation | None:
             lines[phrase("In requirements: {replacement}", replacement=row.replacement)] = None
         if row.below:
             lines[phrase("Below version {below}.", below=row.below)] = None
+    imports = fact.imports if fact is not None else (top,)
+    for module in dict.fromkeys(one.partition(".")[0] for one in (*imports, top)):
+        lines.update(dict.fromkeys(lines_of_package(module)))
     lines.pop("", None)
     known = fact if fact is not None else row
     assert known is not None

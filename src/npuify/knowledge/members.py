@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from npuify.language import phrase
-from npuify.model import Evidence, NpuifyError, Safety, Severity
+from npuify.language import commas, phrase
+from npuify.model import Evidence, Explanation, NpuifyError, Safety, Severity
 
 from .hand_written import DATA, read_rows
 
@@ -117,3 +117,42 @@ def packages_with_members() -> frozenset[str]:
 def is_member_module(name: str) -> bool:
     """Whether a qualified name is a module from which rows' names are imported."""
     return name in _table().modules
+
+
+def explain_member(what: str) -> Explanation | None:
+    """What becomes of a name of such a package, ``torch_scatter.scatter_add``; None for a package or where nothing is
+    known."""
+    fact = member_of(what) if "." in what and what not in _table().packages else None
+    if fact is None:
+        return None
+    lines = [_becomes(fact), fact.message]
+    if fact.advice:
+        lines.append(fact.advice)
+    if fact.without:
+        lines.append(phrase("Not where a call gives {arguments}.", arguments=commas(fact.without)))
+    return Explanation(what, "name of a package", tuple(lines), (), fact.source, fact.evidence)
+
+
+def lines_of_package(package: str) -> list[str]:
+    """What the rows say of a package, by its import name: which names are replaced, work, or are to be decided."""
+    rows: dict[tuple[str, str], dict[str, None]] = {}
+    for name, fact in members().items():
+        if name.partition(".")[0] == package:
+            last = f"{name}.*" if name in _table().below else name
+            rows.setdefault((fact.outcome, fact.module), {})[last] = None
+    lines = []
+    for (outcome, module), found in rows.items():
+        names = commas(sorted(found))
+        if outcome == "replaced":
+            lines.append(phrase("From {module}, written into the project: {names}", module=module, names=names))
+        elif outcome == "works":
+            lines.append(phrase("Works where an NPU is: {names}", names=names))
+        else:
+            lines.append(phrase("To be decided where it is used: {names}", names=names))
+    return lines
+
+
+def _becomes(fact: MemberFact) -> str:
+    if fact.outcome == "replaced":
+        return phrase("It is imported from {module}, which is written into the project.", module=fact.module)
+    return "It works where an NPU is." if fact.outcome == "works" else "What takes its place is to be decided."

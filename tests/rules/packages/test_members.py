@@ -158,3 +158,39 @@ def test_a_folder_that_is_a_package_by_its_relative_imports(tmp_path: Path) -> N
     assert "from .npuify_scatter import segment_coo" in text
     assert "from . import npuify_scatter as torch_scatter" in text
     assert (out / "lib" / "npuify_scatter.py").is_file()
+
+
+def test_graphs_and_the_rest_of_apex_come_from_modules() -> None:
+    text = (
+        "import torch\nfrom torch_cluster import knn_graph, random_walk\nfrom torch_sparse import spmm\n"
+        "from apex.contrib.xentropy import SoftmaxCrossEntropyLoss\nfrom apex.contrib.sparsity import ASP\n\n\n"
+        "def run(x, index, value, labels):\n"
+        "    ASP.prune_trained_model(x, None)\n"
+        "    edges = knn_graph(x, 4), random_walk(x, x, x, 3)\n"
+        "    return edges, spmm(index, value, 3, 3, x), SoftmaxCrossEntropyLoss.apply(x, labels, 0.1)\n"
+    )
+    made = output(text)
+    assert "from npuify_cluster import knn_graph" in made
+    assert "from torch_cluster import random_walk" in made
+    assert "from npuify_sparse import spmm" in made
+    assert "from npuify_apex import SoftmaxCrossEntropyLoss" in made
+    told = [one.subject for one in findings(text) if one.code == "NPU214"]
+    assert told == ["apex.contrib.sparsity"]
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "said"),
+    [
+        ("torch_scatter.scatter_add", "name of a package", "npuify_scatter"),
+        ("flash_attn.modules.mha.MHA", "name of a package", "decided"),
+        ("nvtx.annotate", "name of a package", "works"),
+        ("torch_cluster", "package", "npuify_cluster"),
+        ("torch-sparse", "package", "torch_sparse.spmm"),
+        ("k2", "package", "k2.*"),
+    ],
+)
+def test_explain_knows_names_of_packages(name: str, kind: str, said: str) -> None:
+    """It told only of the package as a whole, and nothing of what is replaced."""
+    found = npuify.explain(name)
+    assert found.kind == kind
+    assert any(said in line for line in found.text)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
+from npuify.rules.common.package_members import replacement
 from npuify.rules.precision.apex_uses import (
     bound_names,
     holds_apex,
@@ -66,11 +67,14 @@ def apex_without_counterpart(node: ast.Import | ast.ImportFrom, file: PythonFile
     """
     if has_fallback(node, file) or is_asked_for(node, "apex", file) or holds_apex(file):
         return
+    found = replacement(node, file)
     for alias in node.names:
         if isinstance(node, ast.ImportFrom):
             name = f"{node.module}.{alias.name}" if not node.level and node.module else ""
         else:
             name = alias.name
+        if found is not None and alias in found.replaced:
+            continue
         part = next((part for part in _PARTS if name == part or name.startswith(part + ".")), None)
         if part is None and name.startswith("apex.contrib."):
             part = name
