@@ -1,4 +1,5 @@
-"""``python -m tools.evidence`` writes docs/evidence.md: how claims are known, and which of them the selftest asks."""
+"""``python -m tools.evidence`` writes docs/evidence.md, in English and Chinese: how claims are known, and which of them
+the selftest asks."""
 
 from __future__ import annotations
 
@@ -12,47 +13,69 @@ from npuify.knowledge.hand_written import arguments, environment, meanings, pack
 from npuify.knowledge.hardware.facts import SHIPPED, read_facts
 from npuify.knowledge.kernels import kernel_facts
 from npuify.knowledge.release.table import load_shipped
+from npuify.language import commas, phrase, speaking
 from npuify.model import Evidence
 from npuify.report.evidence import KNOWN
 from npuify.selftest.run import plan_for
+from npuify.selftest.shares import share_lines
+from tools.site.languages import ENGLISH, LANGUAGES, SiteLanguage, in_language
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence.md"
 _NONE = "none yet. Nothing counts as seen on hardware."
+_EACH = "Each fact shows its source and how it is known, from the strongest to the weakest:"
+_WRITTEN = "Written by `python -m tools.evidence`; a test compares it."
+_ASKED = "Claims that `npuify selftest` asks, of torch_npu {release}"
+_SHARES = "`npuify selftest --list` prints which share of the claims has a check, and names the rest with the reason:"
 RELEASE = "2.14.0"
 """The release whose claims are counted: the newest."""
 
 
-def page() -> str:
+def page(language: SiteLanguage = ENGLISH) -> str:
     """The page's text."""
-    plan = plan_for(load_shipped(RELEASE))
+    with speaking(language.name):
+        return _page(language)
+
+
+def _page(language: SiteLanguage) -> str:
+    def said(text: str) -> str:
+        return in_language(text, language)
+
+    table = load_shipped(RELEASE)
+    plan = plan_for(table)
     asked: dict[str, list[Evidence]] = {}
     for check in plan.checks:
         if check.counts:
             asked.setdefault(check.area, []).append(check.evidence)
     seen = [read_facts(path) for path in sorted(SHIPPED.glob("*.json"))] if SHIPPED.is_dir() else []
     lines = [
-        "# How claims are known",
+        f"# {said('How claims are known')}",
         "",
-        "Written by `python -m tools.evidence`; a test compares it.",
+        said(_WRITTEN),
         "",
-        "Each fact shows its source and how it is known, from the strongest to the weakest:",
+        said(_EACH),
         "",
-        *(f"- `{one.value}`: {KNOWN[one]}" for one in Evidence),
+        *(f"- `{one.value}`: {phrase(KNOWN[one])}" for one in Evidence),
         "",
-        f"Machines whose results ship: {', '.join(one.in_short for one in seen) or _NONE}",
+        said("Machines whose results ship: {names}").format(
+            names=commas(one.in_short for one in seen) or said(_NONE),
+        ),
         "",
-        f"## Claims that `npuify selftest` asks, of torch_npu {RELEASE}",
+        f"## {said(_ASKED).format(release=RELEASE)}",
         "",
-        *_table("area", asked),
+        *_table(said("area"), asked, said),
         "",
-        "## Facts in tables that are written by hand",
+        said(_SHARES),
         "",
-        *_table("table", _tables()),
+        *(f"- {line}" for line in share_lines(plan, table)),
         "",
-        "## Claims without a check",
+        f"## {said('Facts in tables that are written by hand')}",
+        "",
+        *_table(said("table"), _tables(), said),
+        "",
+        f"## {said('Claims without a check')}",
         "",
     ]
     reasons = Counter((one.area, one.why) for one in plan.unchecked)
@@ -71,9 +94,9 @@ def _tables() -> dict[str, list[Evidence]]:
     }
 
 
-def _table(head: str, rows: Mapping[str, list[Evidence]]) -> list[str]:
+def _table(head: str, rows: Mapping[str, list[Evidence]], said: Callable[[str], str]) -> list[str]:
     levels = list(Evidence)
-    lines = [f"| {head} | all | " + " | ".join(one.value for one in levels) + " |"]
+    lines = [f"| {head} | {said('all')} | " + " | ".join(one.value for one in levels) + " |"]
     lines.append("|---|" + "---|" * (len(levels) + 1))
     whole: Counter[Evidence] = Counter()
     for name, known in rows.items():
@@ -82,13 +105,14 @@ def _table(head: str, rows: Mapping[str, list[Evidence]]) -> list[str]:
         lines.append(f"| {name} | {len(known)} | " + " | ".join(str(counts[one] or "") for one in levels) + " |")
     total = sum(whole.values())
     shares = " | ".join(f"{100 * whole[one] / total:.0f} %" for one in levels)
-    lines.append(f"| share | {total} | {shares} |")
+    lines.append(f"| {said('share')} | {total} | {shares} |")
     return lines
 
 
 def main() -> int:
     """Write the page."""
-    PAGE.write_text(page(), encoding="utf-8")
+    for language in LANGUAGES:
+        PAGE.with_suffix(f"{language.suffix}.md").write_text(page(language), encoding="utf-8")
     return 0
 
 

@@ -13,6 +13,7 @@ import pytest
 from npuify import scan
 from npuify.cli.language import language_on, wrapped_lines
 from npuify.language import padded, phrase, plural, speaking, spoken, usual, width_of
+from npuify.language.catalog import filled_in
 from npuify.options import Options
 from npuify.report.narrow import fingerprints, without_baseline
 
@@ -129,3 +130,11 @@ def test_the_project_and_the_command_line_say_the_language(project: Path) -> Non
     assert language() == "en"
     assert language(said="zh") == "zh"
     assert language("--language", "en", said="zh") == "en"
+
+
+def test_blanks_stand_where_latin_and_chinese_meet() -> None:
+    assert filled_in("检查了{what}", {"what": "2 个文件"}) == "检查了 2 个文件"
+    assert filled_in("因 {error} 而结束", {"error": "内存不足"}) == "因内存不足而结束"
+    assert filled_in("因{error}而结束", {"error": "KeyError"}) == "因 KeyError 而结束"
+    assert filled_in("{a}、{b}（{c!r}）{d:>4}", {"a": "x", "b": "甲", "c": "y", "d": 3}) == "x、甲（'y'）   3"
+    assert filled_in("在 {place} 中", {"place": "目录/甲1.py"}) == "在目录/甲1.py 中"

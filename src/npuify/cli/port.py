@@ -95,7 +95,7 @@ def port(
     from npuify.cli.output import put
     from npuify.cli.progress import progress
     from npuify.port.model import State, Wishes
-    from npuify.port.text import headline, render_text
+    from npuify.port.text import begun, headline, render_text
     from npuify.port.way import port as whole_way
     from npuify.port.way import render_json
 
@@ -138,7 +138,7 @@ def port(
             wishes,
             resume=resume,
             force=force,
-            begins=lambda what: say(f"npuify: {what} …"),
+            begins=lambda what: say(begun(what)),
             ends=lambda stage: say(f"npuify: {headline(stage)}"),
             preparing=preparing,
             progress=show,

@@ -45,7 +45,9 @@ def selftest(
     from npuify.selftest.run import chosen_areas, plan_for, run_selftest, table_of
 
     if list_checks:
-        put(text.render_plan(plan_for(table_of(torch_npu or ""), chosen_areas(area or ()))), output, exact=False)
+        table = table_of(torch_npu or "")
+        plan = plan_for(table, chosen_areas(area or ()))
+        put(text.render_plan(plan, None if area else table), output, exact=False)
         return NOTHING_LEFT
     with progress("asking") as (show,):
         result = run_selftest(

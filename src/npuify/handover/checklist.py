@@ -11,7 +11,7 @@ import msgspec
 
 from npuify.handover.results import HARDWARE, NOT_RUN
 from npuify.knowledge.hand_written import read_rows
-from npuify.language import ENGLISH, phrase, spoken
+from npuify.language import ENGLISH, commas, phrase, spoken
 from npuify.model import Release, Severity
 from npuify.report.doctor import Status as DoctorStatus
 from npuify.report.scope import is_for_tensorflow
@@ -188,7 +188,7 @@ def _code(point: Point, record: Record) -> _Verdict:
 
 
 def _codes(codes: Counter[str]) -> str:
-    return ", ".join(f"{code} {count}" for code, count in codes.most_common(4))
+    return commas(f"{code} {count}" for code, count in codes.most_common(4))
 
 
 def _notes(findings: list[Finding]) -> str:

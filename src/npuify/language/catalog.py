@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import gettext
+import re
 from pathlib import Path
+from string import Formatter
 from typing import Final
 
 FOLDERS: Final = {"zh": "zh_CN"}
+_FORMATTER: Final = Formatter()
+_CHINESE: Final = re.compile("[\u4e00-\u9fff]")
+_LATIN: Final = re.compile("[A-Za-z0-9`]")
 
 
 class Catalog:
@@ -48,14 +53,14 @@ class Catalog:
     def phrase(self, english: str, values: dict[str, object]) -> str:
         """As :func:`npuify.language.phrase`."""
         found = self.known(english)
-        return found.format(**self._translated(values)) if values else found
+        return filled_in(found, self._translated(values)) if values else found
 
     def plural(self, one: str, many: str, count: int, values: dict[str, object]) -> str:
         """As :func:`npuify.language.plural`."""
         found = self._texts.ngettext(one, many, count)
         if found in (one, many):
             found = self.known(one)
-        return found.format(count=count, **self._translated(values))
+        return filled_in(found, {"count": count, **self._translated(values)})
 
     def _translated(self, values: dict[str, object]) -> dict[str, object]:
         # A single word may be a name that happens to be a word of the catalog.
@@ -63,3 +68,26 @@ class Catalog:
             name: self.known(value) if isinstance(value, str) and " " in value else value
             for name, value in values.items()
         }
+
+
+def filled_in(text: str, values: dict[str, object]) -> str:
+    """As :meth:`str.format`, with a blank between Chinese and Latin where a value begins or ends, and none between
+    Chinese and Chinese: what stands for a placeholder may be either."""
+    made = ""
+    for literal, name, form, conversion in _FORMATTER.parse(text):
+        made = _beside(made, literal)
+        if name is not None:
+            value, _ = _FORMATTER.get_field(name, (), values)
+            made = _beside(made, _FORMATTER.format_field(_FORMATTER.convert_field(value, conversion), form or ""))
+    return made
+
+
+def _beside(left: str, right: str) -> str:
+    before, after = left[-1:], right[:1]
+    if (_CHINESE.match(before) and _LATIN.match(after)) or (_LATIN.match(before) and _CHINESE.match(after)):
+        return f"{left} {right}"
+    if before == " " and _CHINESE.match(left[-2:-1]) and _CHINESE.match(after):
+        return left[:-1] + right
+    if after == " " and _CHINESE.match(before) and _CHINESE.match(right[1:2]):
+        return left + right[1:]
+    return left + right

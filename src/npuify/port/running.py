@@ -157,7 +157,7 @@ def _accepted(source: Path, destination: Path, wishes: Wishes, begins: Callable[
         timeout=wishes.timeout,
         python=wishes.python,
         short=True,
-        progress=lambda step: begins(phrase("run: {step}", step=step)),
+        progress=lambda step: begins(phrase("run: {step}", step=phrase(step))),
     )
 
 

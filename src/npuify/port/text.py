@@ -24,6 +24,17 @@ _NAMES: Final = {
     "handover": mark("Hand over"),
 }
 
+_BEGUN: Final = (
+    *(mark("scan"), mark("migrate"), mark("doctor"), mark("run"), mark("handover")),
+    *(mark("forward and backward"), mark("compare"), mark("iterations"), mark("loss"), mark("resume"), mark("cards")),
+)
+"""What stages, and steps of the run, are called while they run."""
+
+
+def begun(what: str) -> str:
+    """What is told when a stage begins."""
+    return f"npuify: {phrase(what)} …"
+
 
 def render_text(report: PortReport) -> str:
     """The stages with what was seen, then what has to be decided, or what there is now."""

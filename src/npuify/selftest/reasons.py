@@ -11,6 +11,7 @@ REASONS: Final = (
     mark("a statement before it ended the process"),
     mark("importing transfer_to_npu ended the process"),
     mark("it has no result of its own, but writes what it is given"),
+    mark("it computes nothing"),
     mark("it is about memory, formats or the state of the device, not about numbers"),
     mark("it talks to other cards in the middle of the computation"),
     mark("its parameters cannot be read"),

@@ -13,12 +13,14 @@ from npuify.html.sheet import sheet
 from npuify.knowledge.hardware.results import REFUTED, SelftestResult, Status
 from npuify.language import phrase, plural
 from npuify.report import printable, schema_text
+from npuify.selftest.shares import share_lines
 from npuify.visible import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.knowledge.hardware.results import MachineSeen, Outcome
+    from npuify.knowledge.release.table import ReleaseTable
     from npuify.selftest.checks import Plan
 
 _LONGEST: Final = 400
@@ -164,11 +166,17 @@ def json_schema() -> str:
     return schema_text(SelftestResult, "selftest", "What npuify saw on a machine with NPUs", VERSION)
 
 
-def render_plan(plan: Plan) -> str:
-    """The checks, a line each, and the claims without one, with the reason."""
+def render_plan(plan: Plan, table: ReleaseTable | None = None) -> str:
+    """The checks, a line each, and the claims without one, with the reason.
+
+    Args:
+        table: the release of a plan of all areas, for the shares of claims that have a check.
+    """
     lines = [f"{check.id}: {check.claim}" for check in plan.checks if check.counts]
     lines += ["", plural("{count} check", "{count} checks", len(lines))]
     if plan.unchecked:
         lines += ["", phrase("Without a check:")]
         lines += [f"  {one.area}/{one.subject}: {one.why}" for one in plan.unchecked]
+    if table is not None:
+        lines += ["", phrase("These have a check:"), *(f"  {line}" for line in share_lines(plan, table))]
     return printable("\n".join(lines) + "\n")

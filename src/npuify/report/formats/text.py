@@ -323,7 +323,7 @@ def _programs(programs: Sequence[ProgramVerdict]) -> Iterator[Line]:
     for one in ordered[:_MOST_PROGRAMS]:
         yield [
             (phrase("  Program "), "bold"),
-            (f"{one.file}: ", ""),
+            (phrase("{file}: ", file=one.file), ""),
             (one.title.lower(), _LEVELS[one.level]),
             (phrase(". {summary}", summary=one.summary), ""),
         ]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuify.helpers import PACKAGES
+from npuify.knowledge.members import members
 from npuify.knowledge.replacements import families
 from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.selftest.checks import Check, Unchecked
 from npuify.selftest.inside.kernel_samples import SAMPLES
+from npuify.selftest.inside.member_samples import WITHOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,3 +41,7 @@ def checks(table: ReleaseTable) -> Iterator[Check | Unchecked]:
     for module in (*modules, *(f"packages.{family}" for family in PACKAGES.values())):
         if module not in asked:
             yield Unchecked("kernels", module.partition(".")[2], phrase("there are no sample arguments"))
+    for module, name in sorted({(fact.module, name) for name, fact in members().items() if fact.module}):
+        family, plain = PACKAGES[module], name.rpartition(".")[2]
+        if f"packages.{family}:{plain}" not in SAMPLES:
+            yield Unchecked("kernels", f"{family} {plain}", phrase(WITHOUT.get(plain, "there are no sample arguments")))

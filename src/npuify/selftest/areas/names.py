@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from npuify.knowledge.release.table import ReleaseTable
     from npuify.knowledge.schema import Signature
+    from npuify.model import Evidence
 
 _KINDS = {
     "module": "module",
@@ -33,6 +34,26 @@ def _takes(signature: Signature) -> list[str] | None:
     return spelled(text)
 
 
+def _raising(table: ReleaseTable, module: str, name: str, known: Evidence) -> Check:
+    """That a name which the module says it exports is not to be had."""
+    return Check(
+        id=f"names/{module}.{name}",
+        claim=phrase(
+            "torch_npu {torch_npu} exports {name}, and raises when asked for it",
+            torch_npu=table.torch_npu,
+            name=f"{module}.{name}",
+        ),
+        subject=f"{module}.{name}",
+        evidence=known,
+        source=f"torch-npu {table.torch_npu}",
+        function="names:shape",
+        arguments={"module": module, "name": name, "kind": True, "takes": False, "method": False},
+        expected={"kind": "none"},
+        cards=0,
+        group="names",
+    )
+
+
 def checks(table: ReleaseTable) -> Iterator[Check | Unchecked]:
     """A check for each public name of the modules of torch_npu, and for each of its operators."""
     evidence = {name: table.evidence(name) for name in table.content.npu}
@@ -44,7 +65,7 @@ def checks(table: ReleaseTable) -> Iterator[Check | Unchecked]:
             if any(part.startswith("_") for part in full.split(".")[1:]):
                 continue
             if live.get(module, {}).get(name, "").startswith("!"):
-                yield Unchecked("names", full, phrase("the module exports it and raises when asked for it"))
+                yield _raising(table, module, name, known)
                 continue
             if live.get(module, {}).get(name) == "o":
                 continue  # an operator; see below

@@ -5,23 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-
-def _numbers(*shape: int, seed: int = 3) -> Any:
-    import torch
-
-    return torch.randn(shape, generator=torch.Generator().manual_seed(seed + len(shape)))
+from npuify.selftest.inside.made import numbers as _numbers
+from npuify.selftest.inside.made import whole as _whole
+from npuify.selftest.inside.member_samples import MEMBERS
 
 
 def _empty(*shape: int) -> Any:
     import torch
 
     return torch.zeros(shape)
-
-
-def _whole(values: Any, kind: str = "int32") -> Any:
-    import torch
-
-    return torch.tensor(values, dtype=getattr(torch, kind))
 
 
 def _positive(*shape: int, seed: int = 3) -> Any:
@@ -132,11 +124,6 @@ SAMPLES: dict[str, Callable[[], tuple[Any, ...]]] = {
         _numbers(2, 4, 3, seed=6),
         _empty(2, 4, 3),
     ),
-    "packages.activations:swiglu": lambda: (_numbers(3, 8), _numbers(3, 8, seed=6)),
-    "packages.norms:rms_norm_fn": lambda: (_numbers(3, 8), _numbers(8), None),
-    "packages.rotary:apply_rotary_emb": lambda: (_numbers(2, 5, 3, 8), _numbers(5, 4), _numbers(5, 4, seed=6)),
-    "packages.scatter:scatter_sum": lambda: (_numbers(3, 6), _whole([0, 2, 2, 1, 0, 3], "int64"), 1),
-    "packages.scatter:scatter_max": lambda: (_numbers(3, 6), _whole([0, 2, 2, 1, 0, 3], "int64"), 1),
-    "packages.scatter:scatter_softmax": lambda: (_numbers(3, 6), _whole([0, 2, 2, 1, 0, 3], "int64"), 1),
+    **MEMBERS,
 }
 """Module below ``npuify.helpers`` and function → arguments for it, on the CPU."""

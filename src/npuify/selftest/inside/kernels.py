@@ -10,6 +10,28 @@ from npuify.selftest.inside.agree import difference
 from npuify.selftest.inside.ask import CannotAsk, kernels_missing
 from npuify.selftest.inside.kernel_samples import SAMPLES
 
+_STEPS = 3
+
+
+def used(what: Any) -> Any:
+    """A function of a sample: a class is made and called, an optimizer takes some steps."""
+    import torch
+
+    if not isinstance(what, type):
+        return what
+    if not issubclass(what, torch.optim.Optimizer):
+        return lambda made_with, *given: what(*made_with).to(given[0].device)(*given)
+
+    def steps(weight: Any, gradient: Any) -> Any:
+        weight = torch.nn.Parameter(weight)
+        weight.grad = gradient
+        optimizer: Any = what([weight], 0.01, **({"momentum": 0.9} if issubclass(what, torch.optim.SGD) else {}))
+        for _ in range(_STEPS):
+            optimizer.step()
+        return weight
+
+    return steps
+
 
 def disagreement(name: str) -> str:
     """What is wrong with the results of a function, and with what it writes into its arguments.
@@ -21,7 +43,7 @@ def disagreement(name: str) -> str:
     from torch.utils._pytree import tree_map
 
     module, _, function = name.partition(":")
-    call = getattr(importlib.import_module(f"npuify.helpers.{module}"), function)
+    call = used(getattr(importlib.import_module(f"npuify.helpers.{module}"), function))
     given = SAMPLES[name]()
     there: Any = tree_map(lambda one: one.npu() if isinstance(one, torch.Tensor) else one, given)
     with torch.no_grad():

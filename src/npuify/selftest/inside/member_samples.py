@@ -1,0 +1,87 @@
+"""Arguments for the names that stand in packages' places (``knowledge/data/members``).
+
+Of a function they are what it is called with; of a class what it is made with, and then what is handed to it; of an
+optimizer a weight and its gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from npuify.selftest.inside.made import numbers, whole
+
+
+def _scattered() -> tuple[Any, ...]:
+    return (numbers(3, 6), whole([0, 2, 2, 1, 0, 3], "int64"), 1)
+
+
+def _sorted() -> tuple[Any, ...]:
+    return (numbers(6, 3), whole([0, 0, 1, 1, 1, 3], "int64"))
+
+
+def _in_rows() -> tuple[Any, ...]:
+    return (numbers(6, 3), whole([0, 2, 2, 5, 6], "int64"))
+
+
+def _turned() -> tuple[Any, ...]:
+    return (numbers(2, 5, 3, 8), numbers(5, 4), numbers(5, 4, seed=6))
+
+
+def _stepped() -> tuple[Any, ...]:
+    return (numbers(4, 8), numbers(4, 8, seed=6))
+
+
+def _each(family: str, names: str, sample: Callable[[], tuple[Any, ...]]) -> dict[str, Callable[[], tuple[Any, ...]]]:
+    return {f"packages.{family}:{name}": sample for name in names.split()}
+
+
+def _bits(name: str, forms: str) -> str:
+    return " ".join(form.format(name) for form in forms.split())
+
+
+_PAGED = "{} {}8bit {}32bit Paged{} Paged{}8bit Paged{}32bit"
+_PLAIN = "{} {}8bit {}32bit"
+MEMBERS: dict[str, Callable[[], tuple[Any, ...]]] = {
+    **_each("scatter", "scatter_sum scatter_add scatter_mul scatter_mean scatter_max scatter_min scatter", _scattered),
+    **_each("scatter", "scatter_softmax scatter_log_softmax scatter_logsumexp scatter_std", _scattered),
+    **_each("scatter", "segment_csr segment_sum_csr segment_add_csr segment_mean_csr", _in_rows),
+    **_each("scatter", "segment_min_csr segment_max_csr", _in_rows),
+    **_each("scatter", "segment_coo segment_sum_coo segment_add_coo segment_mean_coo", _sorted),
+    **_each("scatter", "segment_min_coo segment_max_coo", _sorted),
+    "packages.scatter:gather_csr": lambda: (numbers(4, 3), whole([0, 2, 2, 5, 6], "int64")),
+    "packages.scatter:gather_coo": lambda: (numbers(4, 3), whole([0, 0, 1, 1, 1, 3], "int64")),
+    "packages.activations:swiglu": lambda: (numbers(3, 8), numbers(3, 8, seed=6)),
+    "packages.norms:rms_norm_fn": lambda: (numbers(3, 8), numbers(8), None),
+    "packages.norms:layer_norm_fn": lambda: (numbers(3, 8), numbers(8), numbers(8, seed=6)),
+    "packages.norms:RMSNorm": lambda: ((8,), numbers(3, 8)),
+    **_each(
+        "norms",
+        "dropout_add_layer_norm dropout_add_rms_norm",
+        lambda: (numbers(3, 8), numbers(3, 8, seed=6), numbers(8), numbers(8, seed=7), 0.0, 1e-5),
+    ),
+    **_each("rotary", "apply_rotary_emb apply_rotary_emb_func apply_rotary_emb_torch", _turned),
+    "packages.rotary:apply_rotary": lambda: (*_turned(), 0),
+    "packages.rotary:rotate_half": lambda: (numbers(2, 8),),
+    "packages.rotary:apply_rotary_emb_qkv_": lambda: (numbers(2, 5, 3, 2, 8), numbers(5, 4), numbers(5, 4, seed=6)),
+    "packages.rotary:apply_rotary_emb_kv_": lambda: (numbers(2, 5, 2, 2, 8), numbers(5, 4), numbers(5, 4, seed=6)),
+    "packages.rotary:RotaryEmbedding": lambda: ((8,), numbers(2, 5, 3, 2, 8)),
+    "packages.losses:cross_entropy_loss": lambda: (numbers(4, 9), whole([1, 8, 0, 3], "int64")),
+    "packages.losses:CrossEntropyLoss": lambda: ((), numbers(4, 9), whole([1, 8, 0, 3], "int64")),
+    "packages.ctc:CTCLoss": lambda: (
+        (),
+        numbers(7, 2, 5),
+        whole([1, 2, 3, 4, 2]),
+        whole([7, 6]),
+        whole([3, 2]),
+    ),
+    **_each("bitsandbytes", _bits("Adam", _PAGED), _stepped),
+    **_each("bitsandbytes", _bits("AdamW", _PAGED), _stepped),
+    **_each("bitsandbytes", _bits("Lion", _PAGED), _stepped),
+    **_each("bitsandbytes", _bits("SGD", _PLAIN), _stepped),
+    **_each("bitsandbytes", _bits("RMSprop", _PLAIN), _stepped),
+    **_each("bitsandbytes", _bits("Adagrad", _PLAIN), _stepped),
+}
+"""Module below ``npuify.helpers`` and name → arguments for it, on the CPU."""
+WITHOUT: dict[str, str] = {"GlobalOptimManager": "it computes nothing"}
+"""Names that no question can be made of, and why."""
