@@ -49,11 +49,39 @@ void note(const char* how, const char* function) {
     }
 }
 
+// How many of the machine's devices ASCEND_RT_VISIBLE_DEVICES shows, as the runtime reads it when it starts: numbers that
+// ascend, up to the first that there is not.
+int32_t visible(int32_t devices) {
+    static const char* const value = std::getenv("ASCEND_RT_VISIBLE_DEVICES");
+    if (value == nullptr) {
+        return devices;
+    }
+    int32_t shown = 0;
+    long before = -1;
+    for (const char* at = value; *at >= '0' && *at <= '9';) {
+        char* end = nullptr;
+        const long device = std::strtol(at, &end, 10);
+        if (device <= before) {
+            return 0;
+        }
+        if (device >= devices) {
+            break;
+        }
+        before = device;
+        ++shown;
+        at = *end == ',' ? end + 1 : end;
+        if (*end != ',') {
+            break;
+        }
+    }
+    return shown;
+}
+
 }  // namespace
 
 Settings settings() {
     return {
-        std::atoi(text_of("NPUIFY_STAND_IN_DEVICES", "1")),
+        visible(std::atoi(text_of("NPUIFY_STAND_IN_DEVICES", "1"))),
         static_cast<size_t>(std::strtoull(text_of("NPUIFY_STAND_IN_MEMORY", "68719476736"), nullptr, 10)),
         text_of("NPUIFY_STAND_IN_SOC", "Ascend910B2"),
     };

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-from npuify.selftest.inside.ask import is_simulated, without_machine
+from npuify.selftest.inside.ask import is_simulated, is_stand_in, without_machine
 
 NOT_SIMULATED = (
     *("host_memory_stats", "_NPUBase", "NPUPluggableAllocator", "_NPUAllocator", "MemPool", "from_ipc_handle"),
@@ -25,8 +24,7 @@ def refused(job: dict[str, Any], known: list[str]) -> dict[str, str]:
     """
     from npuify.selftest.inside.forms import runner
 
-    stand_in = any(name.startswith("NPUIFY_STAND_IN_") for name in os.environ)
-    found = runner.run(job, Path.cwd(), "real" if stand_in else "simulated")
+    found = runner.run(job, Path.cwd(), "real" if is_stand_in() else "simulated")
     answers = {text: told for text, told in found["statements"].items() if not told.startswith(("done", "stand-in"))}
     if is_simulated():
         answers = {

@@ -7,7 +7,7 @@ import importlib
 from typing import Any
 
 from npuify.selftest.inside.agree import difference
-from npuify.selftest.inside.ask import CannotAsk, kernels_missing
+from npuify.selftest.inside.ask import CannotAsk, is_stand_in, kernels_missing
 from npuify.selftest.inside.kernel_samples import SAMPLES
 
 _STEPS = 3
@@ -51,7 +51,8 @@ def disagreement(name: str) -> str:
         try:
             actual = call(*there)
         except Exception as error:
-            if kernels_missing(error):
+            # What is read from the stand-ins' memory may be any number, and stop a function that makes a shape of it.
+            if kernels_missing(error) or is_stand_in():
                 raise CannotAsk("there is no kernel here") from None
             return f"raises {type(error).__name__}"
     return difference((actual, there), (expected, mine))

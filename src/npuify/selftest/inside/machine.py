@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import platform
 import re
 import sys
 from pathlib import Path
 from typing import Any
+
+from npuify.selftest.inside.ask import is_stand_in
 
 _DRIVER = Path("/usr/local/Ascend")
 """Where the driver's installer puts it, unless told otherwise."""
@@ -20,7 +21,7 @@ def describe() -> dict[str, Any]:
     import torch_npu
 
     version = str(torch_npu.__version__)
-    stand_in = any(name.startswith("NPUIFY_STAND_IN_") for name in os.environ)
+    stand_in = is_stand_in()
     cards = int(torch.npu.device_count())
     cann = str(getattr(torch.version, "cann", "") or "")
     return {

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from npuify.selftest.inside.ask import CannotAsk, is_stand_in
+
 _SECONDS = 240
 _on_cpu: dict[str, list[float] | str] = {}
 """Program → its losses on the CPU, which are the same for all that is made of it."""
@@ -22,6 +24,8 @@ def losses(before: str, after: str, helpers: dict[str, str], limit: float, comma
         limit: how far they may be apart, as a share of the CPU's.
         command: what starts the migrated program, beside its file; empty: this Python.
     """
+    if is_stand_in():
+        raise CannotAsk("there is no kernel here")
     Path("after.py").write_text(after, encoding="utf-8")
     for name, text in helpers.items():
         Path(name).write_text(text, encoding="utf-8")

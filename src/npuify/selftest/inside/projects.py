@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from npuify.selftest.inside.ask import CannotAsk, without_machine
+from npuify.selftest.inside.ask import CannotAsk, is_stand_in, without_machine
 from npuify.selftest.inside.programs import apart, losses_in, on_cpu
 
 _SECONDS = 280
@@ -29,6 +29,8 @@ def losses(source: str, make: list[str], before: list[str], after: list[str], pa
     Raises:
         CannotAsk: this Python lacks a package that the program needs.
     """
+    if is_stand_in():
+        raise CannotAsk("there is no kernel here")
     done = subprocess.run(make, capture_output=True, text=True, timeout=_SECONDS, check=False)
     if done.returncode not in (0, _FINDINGS_REMAIN) or not Path(_MADE).is_dir():
         return f"npuify: {without_machine((done.stderr.strip().splitlines() or ['nothing is written'])[-1])}"
