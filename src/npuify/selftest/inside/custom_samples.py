@@ -221,7 +221,7 @@ SAMPLES: dict[str, Callable[[], Sample]] = {
     "npu_ps_roi_pooling": _position_sensitive,
     "npu_ptiou": lambda: Sample((_float(_BOXES), _float(_BOXES[::-1]), 0)),
     "npu_quant_matmul": _quantised_product,
-    "npu_quantize": lambda: Sample((_numbers(4, 16), _numbers(16).abs() + 0.1, None, 1, 1, True), whole=1),
+    "npu_quantize": lambda: Sample((_numbers(4, 16), _numbers(16).abs() + 0.1, None, 12, 1, True), whole=1),
     "npu_ring_attention_update": _in_a_ring,
     "npu_roi_align": lambda: Sample((_numbers(1, 1, 6, 6), _float([[0, -2.0, -2.0, 22.0, 22.0]]), 0.25, 3, 3, 2, 0)),
     "npu_roi_alignbk": lambda: Sample(

@@ -23,6 +23,8 @@ SIGNS = (
     "aclopExecute",
     "aclopCompile",
     "EZ9999",
+    "in aclop only support",
+    "with current cann version",
 )
 """Of messages that say that the library with the kernels lacks one."""
 

@@ -12,6 +12,7 @@ from npuify.simulator.operators.table import DOCUMENTS, operator
 from npuify.simulator.operators.tensors.casts import to_dtype
 
 _RANGES = {torch.int8: (-128, 127), torch.uint8: (0, 255), torch.int32: (-(2**31), 2**31 - 1), torch.int64: (0, 0)}
+_OF_QUANTIZE = (torch.qint8, torch.quint8, torch.quint4x2)
 
 
 def storage(number: Any, name: str) -> tuple[torch.dtype, bool]:
@@ -60,6 +61,8 @@ def npu_quantize(
 ) -> torch.Tensor:
     name = "npu_quantize"
     kind, packed = storage(dtype, name)
+    if to_dtype(dtype, name) not in _OF_QUANTIZE:
+        kind = torch.int32  # also for int8: the imported torch_npu 2.13.0 gives int32 for all that is not quantised
     require(not (div_mode and packed), name, "quint4x2 needs div_mode=False")
     along = axis % self.dim() if div_mode else self.dim() - (2 if axis == -2 else 1)
 
