@@ -504,7 +504,7 @@ def test_sign_bits_as_documented() -> None:
 
 
 def test_multi_head_attention_is_torchs() -> None:
-    batch, length, heads, width = 2, 4, 2, 8
+    batch, length, heads, width = 2, 16, 16, 16
     size = heads * width
     module = torch.nn.MultiheadAttention(size, heads, batch_first=True, dtype=torch.float64)
     x = torch.randn(batch, length, size, dtype=torch.float64)

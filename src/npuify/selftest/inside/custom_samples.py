@@ -41,6 +41,12 @@ def _whole(values: list[Any], kind: str = "int32") -> Any:
     return torch.tensor(values, dtype=getattr(torch, kind))
 
 
+def _type(name: str) -> Any:
+    import torch
+
+    return getattr(torch, name)
+
+
 def _float(values: list[Any]) -> Any:
     import torch
 
@@ -84,6 +90,61 @@ def _deformed() -> Sample:
     offset = torch.cat([_numbers(2, 18, 6, 6) * 0.3, torch.ones(2, 9, 6, 6)], 1)
     x, weight = _numbers(2, 4, 6, 6), _numbers(5, 4, 3, 3)
     return Sample((x, weight, offset, _numbers(5), [3, 3], [1, 1, 1, 1], [1, 1, 1, 1]), outputs=(0,))
+
+
+def _deformed_back() -> Sample:
+    import torch
+
+    offset = torch.cat([_numbers(2, 18, 6, 6) * 0.3, torch.ones(2, 9, 6, 6)], 1)
+    x, weight, gradient = _numbers(2, 4, 6, 6), _numbers(5, 4, 3, 3), _numbers(2, 5, 6, 6, seed=8)
+    taken = _numbers(2, 4, 18, 18, seed=9)
+    return Sample((x, gradient, taken, weight, offset, [3, 3], [1, 1, 1, 1], [1, 1, 1, 1]), outputs=(0, 1, 2, 3))
+
+
+def _delta_rule() -> tuple[Any, ...]:
+    """Queries, keys, values, and what is named beside them: two sequences of 2 and 3 steps, two states."""
+    named = {
+        "beta": _numbers(5, 2).sigmoid(),
+        "scale": 0.5,
+        "actual_seq_lengths": _whole([2, 3]),
+        "g": -_numbers(5, 2, seed=9).abs(),
+    }
+    return _numbers(5, 1, 16), _numbers(5, 1, 16, seed=5), _numbers(5, 2, 16, seed=6), named
+
+
+def _chunked() -> Sample:
+    q, k, v, named = _delta_rule()
+    return Sample((q, k, v), {**named, "initial_state": _numbers(2, 2, 16, 16)})
+
+
+def _recurrent() -> Sample:
+    q, k, v, named = _delta_rule()
+    return Sample((q, k, v, _numbers(2, 2, 16, 16)), {**named, "ssm_state_indices": _whole([0, 0, 1, 1, 1])})
+
+
+def _projected() -> Sample:
+    heads = depth = length = 16  # the operator wants multiples of 16
+    size = heads * depth
+    weights = [_numbers(size, size, seed=seed) * 0.06 for seed in (4, 5, 6, 7)]
+    biases = [_numbers(size, seed=seed) for seed in (8, 9, 10, 11)]
+    x, mask = _numbers(length, size), _numbers(1, heads, length, length) * 0
+    sizes = (heads, depth, length, length)
+    return Sample((x, x, x, *weights[:3], mask, weights[3], *biases, None, *sizes, 0.0, True), outputs=(0,))
+
+
+def _fusion_back() -> Sample:
+    """Gradients of an attention in float32, whose softmax is written out."""
+    import torch
+
+    q, k, v, dy = (_half(1, 2, 16, 32, seed=seed) for seed in (1, 2, 3, 4))
+    scores = (q.float() @ k.float().transpose(-1, -2)) * 0.2
+    most = scores.amax(-1, keepdim=True)
+    total = (scores - most).exp().sum(-1, keepdim=True)
+    out = ((scores - most).exp() / total @ v.float()).half()
+    rows = (1, 2, 16, 8)
+    named = {"softmax_max": most.expand(rows).contiguous(), "softmax_sum": total.expand(rows).contiguous()}
+    torch.manual_seed(0)
+    return Sample((q, k, v, dy, 2, "BNSD"), {**named, "attention_in": out, "scale_value": 0.2}, outputs=(0, 1, 2))
 
 
 def _masked() -> Sample:
@@ -171,6 +232,19 @@ SAMPLES: dict[str, Callable[[], Sample]] = {
     "copy_memory_": lambda: Sample((_numbers(3, 4), _numbers(3, 4, seed=9))),
     "npu_add_rms_norm_cast": lambda: Sample((_half(2, 16), _half(2, 16, seed=4), _half(16))),
     "npu_anti_quant": lambda: Sample((_int8(4, 16), _numbers(16).abs())),
+    "npu_anchor_response_flags": lambda: Sample((_float([[0, 0, 8, 8], [16.0, 8, 30, 30]]), [4, 4], [8, 8], 3)),
+    "npu_chunk_gated_delta_rule": _chunked,
+    "npu_convert_weight_to_int4pack": lambda: Sample((_whole([[-8, -3, 0, 1, 2, 3, 6, 7]] * 4),)),
+    "npu_deformable_conv2dbk": _deformed_back,
+    "npu_fused_attention_score_fwd": lambda: Sample((*_scored().arguments[:5], 1.0), outputs=(0, 1)),
+    "npu_fusion_attention_grad_v2": _fusion_back,
+    "npu_fusion_attention_grad_v3": _fusion_back,
+    "npu_moe_token_permute_grad_v2": lambda: Sample(
+        (_numbers(6, 8), _whole([0, 3, 1, 4, 2, 5]), 3, _type("float32"), 2)
+    ),
+    "npu_multi_head_attention": _projected,
+    "npu_recurrent_gated_delta_rule": _recurrent,
+    "npu_sign_bits_unpack": lambda: Sample((_whole([159, 15], "uint8"), 2, _type("float32"))),
     "npu_attention_update": lambda: Sample(
         ([_numbers(6), _numbers(6, seed=8)], [_numbers(6, 16), _numbers(6, 16, seed=8)], 0), outputs=(0,)
     ),

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from npuify.selftest.inside.ask import CannotAsk, find, is_simulated, raised
+from npuify.selftest.inside.ask import CannotAsk, find, is_simulated, is_stand_in, raised
 from npuify.selftest.inside.signature_text import parameters_of
 
 
@@ -22,10 +22,52 @@ def true(expression: str, setup: str = "") -> Any:
     True and False come back as they are, and all else as its text.
     """
     space = _space()
-    if setup:
-        exec(setup, space)
-    value = eval(expression, space)
+    with _noticed() as computed:
+        if setup:
+            exec(setup, space)
+        value = eval(expression, space)
+    if computed:
+        raise CannotAsk("there is no kernel here")
     return value if isinstance(value, (bool, int, float, str, type(None), list)) else repr(value)[:200]
+
+
+_NO_KERNELS = (
+    "empty",
+    "_to_copy",
+    "copy_",
+    "view",
+    "as_strided",
+    "alias",
+    "detach",
+    "_local_scalar",
+    "set_",
+    "resize_",
+)
+"""What operators are called that move or lay out memory: the driver does it, and the stand-in for it, too."""
+
+
+@contextlib.contextmanager
+def _noticed() -> Iterator[list[str]]:
+    """The operators that computed something on npuify's stand-ins for the driver, where nothing does; else none."""
+    found: list[str] = []
+    if not is_stand_in():
+        yield found
+        return
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_leaves
+
+    class Noticed(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            result = func(*args, **(kwargs or {}))
+            name = func._schema.name.partition("::")[2]
+            tensors = [one for one in tree_leaves((args, result)) if isinstance(one, torch.Tensor)]
+            if any(one.device.type == "npu" for one in tensors) and not name.startswith(_NO_KERNELS):
+                found.append(name)
+            return result
+
+    with Noticed():
+        yield found
 
 
 def _space() -> dict[str, Any]:

@@ -95,6 +95,9 @@ def npu_multi_head_attention(
     softmax_use_float: bool,
 ) -> tuple[Any, ...]:
     name = "npu_multi_head_attention"
+    for number, of in ((tgt_len, "tgt_len"), (src_len, "src_len"), (attn_head_num, "attn_head_num")):
+        require(number % 16 == 0, name, f"{of} {number} is not a multiple of 16")
+    require(attn_dim_per_head % 16 == 0, name, f"attn_dim_per_head {attn_dim_per_head} is not a multiple of 16")
     require(query.shape[0] % tgt_len == 0, name, f"{query.shape[0]} rows are not a multiple of tgt_len {tgt_len}")
     batch = query.shape[0] // tgt_len
     shape = torch.Size([batch, attn_head_num, tgt_len, src_len])
