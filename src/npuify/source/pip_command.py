@@ -21,7 +21,8 @@ _WITH_VALUE = frozenset(
     (
         b"-f --find-links -i --index-url --extra-index-url --index --default-index -r --requirement --requirements -c "
         b"--constraint --constraints -t --target --prefix --platform --python-version --root --src --progress-bar "
-        b"--timeout --default-timeout --retries --proxy --cert --client-cert --trusted-host -e --editable "
+        b"--timeout --default-timeout --retries --resume-retries --proxy --cert --client-cert --trusted-host "
+        b"-e --editable "
         b"--torch-backend --no-binary --only-binary --no-binary-package --no-build-isolation-package --abi "
         b"--implementation --upgrade-strategy --cache-dir --log --report --exists-action -C --config-settings "
         b"--config-setting --global-option --install-option --build-option --use-feature --use-deprecated "

@@ -131,3 +131,23 @@ def test_torchaudio_of_a_stable_abi_stands_beside_every_later_torch() -> None:
     assert (
         output(text, unsafe=True, name="requirements.txt") == "torch==2.14.0\ntorch-npu==2.14.0\ntorchaudio==2.11.0\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ('pip install --no-cache-dir "vllm==0.11.0"', ""),
+        ("pip install 'vllm==0.11.0' \"tqdm\"", ""),
+        ("pip install 'vllm==0.11.0' tqdm  # a comment", "  # a comment"),
+    ],
+)
+def test_the_plug_ins_call_stands_behind_quotes(command: str, arguments: str) -> None:
+    head = command.removesuffix(arguments)
+    after = output(f"{command}\n", unsafe=True, name="install.sh")
+    wanted = "pip install vllm-ascend==0.11.0 --extra-index-url https://download.pytorch.org/whl/cpu"
+    assert after == f"{head} && {wanted}{arguments}\n"
+
+
+def test_a_command_whose_only_package_goes_is_left_to_a_person() -> None:
+    text = "RUN pip install --resume-retries 999 --no-cache-dir nvidia-cudnn-cu12==9.8.0.87\n"
+    assert output(text, unsafe=True, name="Dockerfile") == text

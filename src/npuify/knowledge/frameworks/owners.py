@@ -49,4 +49,5 @@ def methods() -> Mapping[str, Framework]:
 
 def framework_of(qualname: str) -> Framework | None:
     """The framework that a qualified name belongs to; None for PyTorch and everything else."""
-    return frameworks().get(qualname.partition(".")[0])
+    known = frameworks()
+    return known.get(qualname.partition(".")[0]) or known.get(".".join(qualname.split(".")[:3]))

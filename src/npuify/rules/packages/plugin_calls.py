@@ -92,7 +92,9 @@ def _behind(command: PipCommand, data: bytes, wanted: str) -> Replacement | None
     """A second call of pip, as the first one is written; None where the command is not a line of a shell."""
     start = data.rfind(b"\n", 0, command.start) + 1
     calls = list(_PIP.finditer(data, start, command.start))
-    end = command.start + len(command.text.rstrip(b" \t\r\n\\"))
+    # Quotes are blanks in the command's text: the last argument may end behind it.
+    last = max((span[1] for span in command.arguments), default=0)
+    end = max(command.start + len(command.text.rstrip(b" \t\r\n\\")), last)
     if not calls or command.is_words or b"\n" in data[command.start : end].replace(b"\\\n", b""):
         return None
     call = _OPTIONS.sub(b"", calls[-1].group())
