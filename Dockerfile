@@ -9,6 +9,7 @@ WORKDIR /build
 COPY pyproject.toml README.md LICENSE ./
 COPY src src
 COPY skills skills
+COPY examples examples
 RUN python -m venv /opt/npuify \
     && /opt/npuify/bin/pip install --no-cache-dir --disable-pip-version-check . \
     && /opt/npuify/bin/pip uninstall -q -y pip

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import npuify
+from npuify.options import Options
+
 pytest.importorskip("starlette", reason="npuify[studio] is not installed")
 pytest.importorskip("uvicorn", reason="npuify[studio] is not installed")
 
@@ -132,9 +135,11 @@ def test_every_page(page: Page, checkout: Path, tmp_path: Path) -> None:
     page.click("#write")
     page.wait("document.querySelector('#written').innerText.includes('Written')")
     told.step("write a copy")
-    file, _, line = refused.replace("\u200b", "").rpartition(":")
-    before = (project / file).read_text(encoding="utf-8").splitlines()[int(line) - 1]
-    assert before in (out / file).read_text(encoding="utf-8").splitlines()
+    file = refused.replace("\u200b", "").rpartition(":")[0]
+    decided = page.served.ask("file", id=name, file=file)["text"]
+    assert (out / file).read_text(encoding="utf-8") == decided
+    npuify.migrate(project, tmp_path / "all", Options(cache=False, jobs=1))
+    assert (tmp_path / "all" / file).read_text(encoding="utf-8") != decided, "one edit was refused"
     assert not list((project).rglob("npuify-report")), "the project stays as it is"
 
     # The other commands' pages.

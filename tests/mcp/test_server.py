@@ -101,6 +101,10 @@ def test_what_an_agent_does(project: Path) -> None:
         assert [(one["code"], one["file"], one["line"]) for one in pages] == [
             (one.code, one.file, one.start.line) for one in expected
         ], "all faces say the same"
+        for _ in range(10):
+            await client.call_tool("scan", {"path": "a project", "offset": 1})
+        kept = (await client.read_resource(page.uri)).contents[0].text
+        assert kept.startswith("<!DOCTYPE html>"), "pages do not push out the report that they are of"
 
         planned = (await client.call_tool("plan", {"path": "a project"})).structured_content
         names = [one["name"] for one in planned["steps"]]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import tomli
 import yaml
 
 from npuify.project.kinds import _BY_SUFFIX
@@ -187,6 +188,16 @@ def test_workflows_test_each_python_that_the_package_names() -> None:
     named = re.findall(r"Python :: (3\.\d+)", (ROOT / "pyproject.toml").read_text())
     assert matrix["python"] == named
     assert {one.split("-")[0] for one in matrix["os"]} == {"ubuntu", "macos", "windows"}
+
+
+def test_the_image_has_all_that_the_wheel_is_made_of() -> None:
+    settings = tomli.loads((ROOT / "pyproject.toml").read_text())
+    wheel = settings["tool"]["hatch"]["build"]["targets"]["wheel"]
+    needed = {*wheel["force-include"], *wheel["shared-data"], settings["project"]["readme"], "pyproject.toml"}
+    needed |= {name.partition("/")[0] for name in wheel["packages"]} | set(settings["project"]["license-files"])
+    lines = [line.split() for line in (ROOT / "Dockerfile").read_text().splitlines()]
+    copied = {source for words in lines if words[:1] == ["COPY"] and "--from" not in words[1] for source in words[1:-1]}
+    assert needed <= copied
 
 
 def test_the_image_has_all_that_it_copies_and_is_not_run_by_root() -> None:

@@ -16,6 +16,9 @@ const DOCUMENTS = [
 const INSTALL = "pip install 'npuify[lsp,studio]'";
 
 let client: LanguageClient | undefined;
+/** Starts of the server, one after the other: settings may change while one is being started, and then only the last counts. */
+let starting: Promise<void> = Promise.resolve();
+let waiting = 0;
 
 export async function activate(context: vscode.ExtensionContext): Promise<void> {
   const command = (name: string, act: (...args: never[]) => unknown) => {
@@ -29,12 +32,12 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       if (["command", "python", "scanAtStart"].some((name) => event.affectsConfiguration(`npuify.${name}`))) await restart();
     }),
   );
-  await start();
+  await restart();
 }
 
 export async function deactivate(): Promise<void> {
-  await client?.dispose();
-  client = undefined;
+  await starting;
+  await stop();
 }
 
 function settings(): Settings {
@@ -50,21 +53,37 @@ async function start(): Promise<void> {
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher("**/*.{py,toml,txt,sh,yaml,yml,ipynb}") },
   };
-  client = new LanguageClient("npuify", "npuify", { command, args }, options);
+  const made = new LanguageClient("npuify", "npuify", { command, args }, options);
+  client = made;
   try {
-    await client.start();
+    await made.start();
   } catch (error) {
     client = undefined;
+    if (waiting > 0) return;
     const said = error instanceof Error ? error.message : String(error);
-    const choice = await vscode.window.showErrorMessage(
-      `npuify: the language server ${[command, ...args].join(" ")} cannot be started: ${said}. It comes with ${INSTALL}.`,
-      "Open settings",
-    );
-    if (choice !== undefined) await vscode.commands.executeCommand("workbench.action.openSettings", "npuify");
+    void tellOfFailure([command, ...args].join(" "), said);
   }
 }
 
-async function restart(): Promise<void> {
+async function tellOfFailure(line: string, said: string): Promise<void> {
+  const choice = await vscode.window.showErrorMessage(
+    `npuify: the language server ${line} cannot be started: ${said}. It comes with ${INSTALL}.`,
+    "Open settings",
+  );
+  if (choice !== undefined) await vscode.commands.executeCommand("workbench.action.openSettings", "npuify");
+}
+
+function restart(): Promise<void> {
+  waiting += 1;
+  starting = starting.then(async () => {
+    waiting -= 1;
+    await stop();
+    if (waiting === 0) await start();
+  });
+  return starting;
+}
+
+async function stop(): Promise<void> {
   const before = client;
   client = undefined;
   try {
@@ -72,7 +91,6 @@ async function restart(): Promise<void> {
   } catch {
     // It may have died: what matters is the new one.
   }
-  await start();
 }
 
 /** The folder that was clicked on, else the one of the workspace, else the one that is chosen. */

@@ -78,7 +78,8 @@ def add_scan(server: MCPServer, desk: Desk) -> None:
                 entry_points=[one.file for one in result.survey.entry_points],
                 errors=[f"{one.file}: {one.message}" for one in result.errors],
             ),
-            Report("scan", texts),
+            # Further pages are of the report that the first one links to.
+            None if offset else Report("scan", texts),
         )
 
     @server.tool(title="What to do next", annotations=words.READS)
@@ -265,7 +266,7 @@ def _migrated(
             diff=diff[diff_offset:end],
             diff_next_offset=end if end < len(diff) else None,
         ),
-        Report("migration", texts),
+        None if offset or diff_offset else Report("migration", texts),
     )
 
 
