@@ -11,6 +11,7 @@ import pytest
 
 import npuify
 from npuify.options import Options
+from npuify.rewrite.plan import Draft
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -321,3 +322,12 @@ def test_no_helper_where_nothing_changes(tmp_path: Path) -> None:
 def test_requirements_stay_for_cuda(tmp_path: Path) -> None:
     out, _ = _migrated(tmp_path, {"train.py": USE, "requirements.txt": "torch>=2.1\nnvidia-cudnn-cu12==9.5.1.17\n"})
     assert (out / "requirements.txt").read_text() == "torch>=2.1\nnvidia-cudnn-cu12==9.5.1.17\n"
+
+
+def test_a_capability_that_is_the_oldest_stays_told(tmp_path: Path) -> None:
+    """A check that refuses old cards may stop the program in this style as in the others."""
+    text = "import torch\n\nmajor, minor = torch.cuda.get_device_capability(0)\nif major < 8:\n    raise SystemExit\n"
+    (tmp_path / "main.py").write_text(text)
+    draft = Draft(tmp_path, Options(style="portable", jobs=1, cache=False))
+    assert b"get_device_capability(0) or (0, 0)" in draft.contents()["main.py"]
+    assert [one.code for one in draft.left()] == ["NPU130"]

@@ -35,7 +35,7 @@ def is_named(places: Iterable[Place], files: Mapping[str, str], found: set[Place
         if lines & found:
             return True
         names, texts = _said(lines, modules)
-        if any(file in text for file, _ in found for text in texts):  # settings.json
+        if any(file.rpartition("/")[2] in text for file, _ in found for text in texts):  # settings.json
             return True
         names |= {text for text in texts if text.isidentifier()}  # globals()["DEVICE"]
         if names & _WITH_GROUP:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
+_BY_HELPER = "api.get_device_capability"
+"""How the helper of the portable style has it."""
 _OLDEST, _NEWEST = (0, 0), (9, 0)
 _ADVICE = "query the feature itself (torch.npu.is_bf16_supported()), or choose the NPU's branch by hand"
 
@@ -105,7 +107,8 @@ def _asks_capability(node: ast.expr, file: PythonFile) -> bool:
     """Whether a function may be torch's, also where an attribute or a parameter stands for the module."""
     name = file.qualname(node)
     if name is not None:
-        return name in _CAPABILITY
+        # What the portable style wrote asks the same.
+        return name in _CAPABILITY or (file.plan.style == "portable" and name == f"{file.plan.helper}.{_BY_HELPER}")
     if not isinstance(node, (ast.Attribute, ast.Name)):
         return False
     return any(value.kind is Kind.TORCH_NAME and value.name in _CAPABILITY for value in file.values(node))
