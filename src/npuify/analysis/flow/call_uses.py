@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.arguments import parameter_for
+from npuify.analysis.classes import decorators
 from npuify.analysis.flow import device_names
 from npuify.analysis.flow.destinations import Use
 from npuify.analysis.flow.device_names import ADDING, COMPARING, LOOKING, names_device
@@ -206,6 +207,14 @@ def is_for_heirs(function: Function) -> bool:
         isinstance(one, (ast.Pass, ast.Raise)) or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
         for one in body
     )
+
+
+def is_one_of_several(function: Function) -> bool:
+    """Whether others may run where it is called, by the type of what they are given."""
+    return any(word.rpartition(".")[2] in _DISPATCHING for word in decorators(function))
+
+
+_DISPATCHING = frozenset(("singledispatch", "singledispatchmethod", "dispatch"))
 
 
 def calls_own(call: ast.Call, file: FileModel, model: Engine) -> bool:

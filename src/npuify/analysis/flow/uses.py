@@ -13,6 +13,7 @@ from npuify.analysis.flow.call_uses import (
     called_name,
     calls_own,
     is_for_heirs,
+    is_one_of_several,
     use_in_library,
     use_of_argument,
     use_of_keyword,
@@ -109,9 +110,11 @@ def _ends_openly(node: ast.expr, file: FileModel, model: Engine) -> bool:
             function = here.file.frame(parent)
             if not isinstance(function, DEFINITIONS) or not model.callers(function, here.file).is_known:
                 return True
+        call = here.file.parent(parent) if isinstance(parent, ast.keyword) else parent
+        if isinstance(call, ast.Call) and any(is_one_of_several(one) for one, _, _ in callees(call, here.file, model)):
+            return True
         if isinstance(parent, (ast.arguments, ast.Expr, ast.withitem)) or any(True for _ in next_of(here, model)):
             continue
-        call = here.file.parent(parent) if isinstance(parent, ast.keyword) else parent
         taking = [
             function
             for function, _, taken in (callees(call, here.file, model) if isinstance(call, ast.Call) else ())
