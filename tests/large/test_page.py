@@ -177,5 +177,5 @@ def test_every_page(page: Page, checkout: Path, tmp_path: Path) -> None:
         _fill(page, "Main file", f"{NAME} --device={{device}}")
         assert "agree" in _ran(page)
         told.step("verify steps", len(page.text("#output")))
-    page.clean()
+    page.clean(expected="400 (Bad Request)")
     print(f"  most memory: {memory_of(os.getpid())} MiB, with the tests themselves")
