@@ -43,6 +43,7 @@ STILL_WRONG = {
     "round_22": ["safecount-16"],
     "round_23": ["ascend-pytorch-100"],
     "round_24": ["factory-8953"],
+    "round_26": ["sglang-8004"],
     "round_9": ["msprobe-faq-ei0006", "vllm-ascend-5695"],
 }
 

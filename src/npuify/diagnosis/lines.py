@@ -50,7 +50,7 @@ _TIMES: Final = (
 CODES: Final = re.compile(
     r"\bERR\d{5}\b|\bE[A-Z]\d{4}\b|\bE[1-9]\d{4}\b"
     r"|(?:[Ee]rror ?(?:[Cc]ode|[Nn]o|[Nn]umber)|runtime result|ErrCode|errno|failed|failure|result"
-    r"|ret(?:[Cc]ode|urn)?|error|code|\w*[Ss]tatus)"
+    r"|ret(?:[Cc]ode|urn)?|error|ERROR|code|\w*[Ss]tatus)"
     r"\s*(?:is|=)?\s*:?\s*\[?(?P<number>[1-5]\d{5})\b"
 )
 
