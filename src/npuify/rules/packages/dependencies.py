@@ -300,7 +300,8 @@ def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
 def _beside_its_other_build(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
     """ONNX Runtime's build for the CPU beside that for an accelerator, which holds the CPU's provider as well."""
     others = [one for one in file.named("onnxruntime-gpu", "onnxruntime-cann") if one.group == entry.group]
-    if others:
+    # Which of two extras is installed, Poetry is told; an extra keeps what it names.
+    if others and not _named_in_extras(entry, file):
         yield file.report(
             REPLACED,
             entry,
