@@ -15,6 +15,7 @@ from torch.utils._pytree import tree_map
 
 SIGNS = (
     "Failed to find function acl",
+    "Failed to find function Hccl",
     "libopapi",
     "error code is 207000",
     "aclnn",
