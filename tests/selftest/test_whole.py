@@ -115,7 +115,8 @@ def test_planted_lies_are_found_and_nothing_else_is(monkeypatch: pytest.MonkeyPa
     # Not all: the simulator's own GELU stands on erf, whose kernel is missing here.
     sampled = {f"custom/{name}" for name in SAMPLES}
     checks = [
-        msgspec.structs.replace(one, seconds=min(one.seconds, 20))
+        # The lie that hangs is among the names; the doctor takes its time on a busy machine.
+        one if one.area == "doctor" else msgspec.structs.replace(one, seconds=min(one.seconds, 20))
         for one in plan.checks
         if one.quick or one.id in FOUND or one.id in sampled or one.area in ("collectives", "kernels")
     ]
