@@ -1,6 +1,7 @@
 import importlib
 
 import torch
+import torch_npu  # noqa: F401
 
 
 def pool_cuda(x):
@@ -35,3 +36,7 @@ def pooled(x: torch.Tensor, device: torch.device):
     w = globals()["scale_" + x.device.type](x)
     module = getattr(torch, x.device.type)
     return y, z, w, module, importlib.import_module("kernels." + x.device.type)
+
+
+def asked(x: torch.Tensor, y: torch.Tensor):
+    return x.is_npu, getattr(y, f"is_{x.device.type}")

@@ -76,8 +76,8 @@ def name_made_of_device_type(node: ast.Call | ast.Subscript, file: PythonFile) -
     surely = says_device(made.kind, file)
     is_known = made.before is not None and made.behind is not None
     whole = f"{made.before}cuda{made.behind}"
-    if is_known and not (made.before or made.behind):
-        return  # getattr(torch, x.device.type): it is the device's own module
+    if whole in ("cuda", "is_cuda"):
+        return  # getattr(torch, x.device.type): torch has it for the NPU, too
     has = [_is_said(word, file) for word in (whole, f"{made.before}npu{made.behind}")]
     if is_known and (has[1] or not (has[0] or surely)):
         return
@@ -95,11 +95,13 @@ def name_made_of_device_type(node: ast.Call | ast.Subscript, file: PythonFile) -
 
 
 def _is_said(name: str, file: PythonFile) -> bool:
-    """Whether a file of the project has this name."""
+    """Whether a file of the project defines this name: ``is_cuda`` is torch's, which has its own word for the NPU."""
     if not name.isidentifier():
         return False
-    word = re.compile(rb"\b%b\b" % name.encode())
-    return word.search(file.source.data) is not None or bool(file.project.files_with(name.encode()))
+    word = re.compile(rb"\b(?:def|class)\s+%b\b" % name.encode())
+    if word.search(file.source.data) is not None:
+        return True
+    return any(file.project.files_with(f"{how} {name}".encode()) for how in ("def", "class"))
 
 
 def _name_in(node: ast.Call | ast.Subscript, file: PythonFile) -> ast.expr | None:
@@ -142,6 +144,8 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 def _says_type(node: ast.expr, file: PythonFile) -> bool:
     """Whether a part of a text may be a device's type."""
+    if file.plan.style == "portable" and file.qualname(node) == f"{file.plan.helper}.type":
+        return False  # an earlier round wrote it for a word of the program's
     values = file.values(node, Reach.PROGRAM)
     if values.only(Kind.DEVICE_STRING):
         return True
