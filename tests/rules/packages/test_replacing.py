@@ -194,6 +194,40 @@ def test_neither_is_another_binding(change: tuple[str, str]) -> None:
     assert _digest(binding=_with(BINDING, change)) != _digest()
 
 
+TEMPLATE_BINDING = BINDING.replace("at::Tensor pick(const", "template <int N>\nat::Tensor pick(const").replace(
+    "&pick,", "&pick<2>,"
+)
+
+
+@pytest.mark.parametrize(
+    "handed",
+    [
+        "&pick<3>",
+        "&pick<2, 1>",
+        "&pick<NEAR>",
+        "static_cast<at::Tensor (*)(at::Tensor, int, int)>(&pick<2>)",
+        "[](at::Tensor p, int size, int pad) { return pick<2>(p, size, pad); }",
+    ],
+)
+def test_what_stands_around_the_name_counts(handed: str) -> None:
+    """``&f<3>`` was taken for ``&f<2>``, and a lambda that swaps its arguments for one that does not."""
+    other = _digest(binding=_with(TEMPLATE_BINDING, ("&pick<2>", handed)))
+    assert other not in ("", _digest(binding=TEMPLATE_BINDING), _digest())
+    assert _digest(binding=_with(TEMPLATE_BINDING, ("&pick<2>", "& pick< 2 >"))) == _digest(binding=TEMPLATE_BINDING)
+
+
+def test_a_constant_that_a_template_is_given_counts() -> None:
+    given = _with(TEMPLATE_BINDING, ("&pick<2>", "&pick<NEAR>"), ("#include", "#define NEAR 2\n#include"))
+    assert _digest(binding=given) not in ("", _digest(binding=_with(given, ("NEAR 2", "NEAR 3"))))
+
+
+def test_a_lambda_may_swap_what_it_is_given() -> None:
+    handed = "[](at::Tensor p, int size, int pad) { return pick(p, size, pad); }"
+    straight = _digest(binding=_with(BINDING, ("&pick,", f"{handed},")))
+    swapped = _digest(binding=_with(BINDING, ("&pick,", f"{handed},"), ("p, size, pad)", "p, pad, size)")))
+    assert len({"", straight, swapped, _digest()}) == 4
+
+
 def test_a_kernel_that_is_not_there_is_not_known() -> None:
     without = KERNEL[: KERNEL.index("template")] + KERNEL[KERNEL.index("at::Tensor pick_cuda") :]
     assert _digest(without) == ""

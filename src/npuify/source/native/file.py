@@ -30,6 +30,8 @@ class Binding(msgspec.Struct, frozen=True, array_like=True):
     key: str
     """The dispatch key that it is registered for; empty for all, and ``class`` for a class."""
     line: int
+    written: str = ""
+    """What is handed over, where it is more than a function's name: template arguments, a cast, a lambda."""
 
 
 class NativeFile(msgspec.Struct, frozen=True, array_like=True):

@@ -288,16 +288,19 @@ def _binding(call: Node, variable: str, module: str, library: str, key: str, dat
     if not name:
         return None
     targets: tuple[str, ...] = ()
+    written = ""
     if is_class:
         targets = tuple(re.findall(r"class_<\s*(?:\w+::)*(\w+)", called))
     elif rest:
         text = data[rest[0].start_byte : rest[0].end_byte]
+        if b"<" in text or rest[0].type == "lambda_expression":
+            written = text.decode("utf-8", "replace")
         if rest[0].type == "lambda_expression":
             targets = _calls(text)
         else:
             last = re.findall(r"[A-Za-z_]\w*", re.sub(r"<.*?>", "", text.decode("utf-8", "replace")))
             targets = tuple(last[-1:])
-    return Binding(module, library, name, targets, "class" if is_class else key, call.start_point[0] + 1)
+    return Binding(module, library, name, targets, "class" if is_class else key, call.start_point[0] + 1, written)
 
 
 def _by_braces(data: bytes) -> Iterator[tuple[str, int, bytes, bytes]]:

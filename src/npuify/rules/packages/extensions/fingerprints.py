@@ -53,7 +53,14 @@ class Fingerprints:
         found = self._function(relative, binding.targets[0])
         if not found:
             return ""
-        return filled(found, named_arguments(self._read(relative), binding.name))
+        parts = list(named_arguments(self._read(relative), binding.name))
+        if binding.written:
+            # ``&f<2>`` is another operator than ``&f<3>``, and a lambda may swap what it is given.
+            written = self._filled(relative, form_of(binding.written))
+            if written is None:
+                return ""
+            parts.insert(0, written)
+        return filled(found, parts)
 
     def _function(self, place: str, name: str) -> str | None:
         """The digest of the functions of a name; empty if there are none, None if one cannot be read."""
