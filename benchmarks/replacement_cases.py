@@ -196,6 +196,18 @@ def fused_bias_act() -> Case:
     return lambda: function(image, bias, nothing, 3, 0, 0.2, 2**0.5), plain
 
 
+def gated_activations() -> Case:
+    """SwiGLU, against silu and a product."""
+    given = torch.randn(512, 8192)
+
+    def plain() -> Any:
+        gate, up = given.chunk(2, -1)
+        return functional.silu(gate) * up
+
+    function = module("gated_activations").silu_and_mul
+    return into(lambda out: function(out, given), torch.zeros(512, 4096)), plain
+
+
 def gptq_matmul() -> Case:
     """Four bits of a row of 2048, against the numbers unpacked before."""
     packed = torch.randint(-(2**31), 2**31, (256, 2048)).int()
@@ -452,6 +464,28 @@ def structured_kernels() -> Case:
     return lambda: torch.view_as_real(module("structured_kernels").cauchy_mult_sym_fwd(v, z, w)), plain
 
 
+def transducer_loss() -> Case:
+    """Costs and gradients, against autograd through a loop over frames and words."""
+    log_probs = torch.log_softmax(torch.randn(4, 60, 16, 32), -1)
+    words = torch.randint(1, 32, (4, 15), dtype=torch.int32)
+    frames, lengths = torch.full((4,), 60, dtype=torch.int32), torch.full((4,), 15, dtype=torch.int32)
+
+    def plain() -> Any:
+        given = log_probs.clone().requires_grad_()
+        label = given[:, :, :-1].gather(3, words.long()[:, None, :, None].expand(-1, 60, -1, -1))[..., 0]
+        row: list[Any] = []
+        for t in range(60):
+            before, row = row, []
+            for u in range(16):
+                ways = [before[u] + given[:, t - 1, u, 0]] if t else []
+                ways += [row[u - 1] + label[:, t, u - 1]] if u else []
+                row.append(torch.logsumexp(torch.stack(ways), 0) if ways else given.new_zeros(4))
+        costs = -(row[-1] + given[:, -1, -1, 0])
+        return costs.detach(), torch.autograd.grad(costs.sum(), given)[0]
+
+    return lambda: module("transducer_loss").rnnt_loss(log_probs, words, frames, lengths), plain
+
+
 def upfirdn2d() -> Case:
     """Twice as large by a filter of four taps, against a transposed convolution."""
     image, taps = torch.randn(8, 64, 64, 1), torch.rand(4, 4)
@@ -530,9 +564,18 @@ CASES: dict[str, Callable[[], Case]] = {
     one.__name__: one
     for one in (
         *(attention_softmax, auction, boxes_bev, carafe, correlation_lookup, cross_entropy, earth_mover, encoders),
-        *(expert_routing, flow, forward_warp, fused_bias_act, gptq_matmul, hadamard, masked_conv, multi_tensor),
-        *(nearest_points, ngram_block, point_grids, point_groups, point_sets, point_voxels, points_in_boxes),
+        *(expert_routing, flow, forward_warp, fused_bias_act, gated_activations, gptq_matmul, hadamard, masked_conv),
+        *(
+            multi_tensor,
+            nearest_points,
+            ngram_block,
+            point_grids,
+            point_groups,
+            point_sets,
+            point_voxels,
+            points_in_boxes,
+        ),
         *(polygon_nms, psroi, rotary_embedding, rotated_boxes, rotated_regions, sparse_conv, structured_kernels),
-        *(upfirdn2d, voxel_adam, voxel_rays, window_process, wkv_heads),
+        *(transducer_loss, upfirdn2d, voxel_adam, voxel_rays, window_process, wkv_heads),
     )
 }
