@@ -147,8 +147,8 @@ def found(worker: Worker, text: str) -> list[npuify.Finding]:
 def test_no_finding_is_lost_by_what_stands_beside_a_word(soc: str, monkeypatch: pytest.MonkeyPatch) -> None:
     project = ProjectIndex(Path("/nowhere"), [], [])
     quick = Worker(RELEASE, Selection(), project, soc=soc)
-    monkeypatch.setattr("npuify.engine.ruleset._skippable_words", lambda rules: {})
     thorough = Worker(RELEASE, Selection(), project, soc=soc)
+    monkeypatch.setattr(thorough.rules, "_skippable", lambda without: {})
     passed_over = 0
     codes = set()
     for statement in STATEMENTS:

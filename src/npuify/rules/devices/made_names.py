@@ -184,4 +184,5 @@ def _edits(kind: ast.expr, file: PythonFile) -> list[Edit]:
                 return []  # before Python 3.12 an f-string cannot hold the quotes that it stands in
             quote = "'" if '"' in code else '"'
     end = file.source.end(kind)
-    return [file.edit(end, end, f".replace({quote}npu{quote}, {quote}cuda{quote})")]
+    words = ", ".join(f"{quote}{word}{quote}" for word in ("npu", "cuda"))
+    return [file.edit(end, end, f".replace({words})")]
