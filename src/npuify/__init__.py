@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from npuify.analysis.explain import Row
+    from npuify.analysis.explained.rows import Row
     from npuify.diagnosis.model import Diagnosis
     from npuify.model import Explanation, MigrationResult, ScanResult
     from npuify.options import Options
@@ -39,7 +39,7 @@ def scan(
 
     Where nothing has changed since the last such scan, its result is that of this one.
     """
-    from npuify.engine.last_result import last_result
+    from npuify.engine.kept.last_result import last_result
     from npuify.language import speaking
     from npuify.options import Options
 
@@ -81,8 +81,8 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
 
 
 def explain_place(file: Path, line: int, column: int | None = None, *, project: Path | None = None) -> tuple[Row, ...]:
-    """What the program model knows of the expressions at a place; see :func:`npuify.analysis.place.explain_file`."""
-    from npuify.analysis.place import explain_file as run
+    """What the program model knows of a place; see :func:`npuify.analysis.explained.place.explain_file`."""
+    from npuify.analysis.explained.place import explain_file as run
 
     return run(file, line, column, project)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tools.site.sessions import steps
 
-from npuify.analysis.explain import explain_place, explain_text
+from npuify.analysis.explained.rows import explain_place, explain_text
 from npuify.analysis.model import ProgramModel, Reach
 
 from .harness import index_of

@@ -6,7 +6,7 @@ import io
 import sys
 from typing import TYPE_CHECKING
 
-import npuify.cli.progress as module
+import npuify.cli.common.progress as module
 
 if TYPE_CHECKING:
     import pytest

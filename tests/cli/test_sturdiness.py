@@ -182,7 +182,7 @@ def test_ctrl_c_before_a_command_runs(environment: dict[str, str]) -> None:
         "import sys\n"
         "class Interrupting:\n"
         "    def find_spec(self, name, *rest):\n"
-        "        if name == 'npuify.cli.program': raise KeyboardInterrupt\n"
+        "        if name == 'npuify.cli.common.program': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Interrupting())\n"
         "from npuify.cli import main\n"
         "main()\n"

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 import npuify
-from npuify.engine.last_result import ToKeep, last_result
+from npuify.engine.kept.last_result import ToKeep, last_result
 from npuify.engine.scan import scan
 from npuify.options import Options
 

@@ -11,11 +11,11 @@ import msgspec
 import pytest
 
 from npuify.analysis.project import ProjectIndex
-from npuify.engine import prepare, worker
+from npuify.engine import prepare, prepared, worker
 from npuify.engine import scan as whole_scan
 from npuify.engine.catalog import all_rules
 from npuify.engine.processes import Processes
-from npuify.engine.reach import Reach, Reaches
+from npuify.engine.programs.reach import Reach, Reaches
 from npuify.engine.ruleset import RuleSet
 from npuify.engine.scan import scan
 from npuify.model import Evidence, FileError, NpuifyError, Safety, Severity
@@ -390,7 +390,7 @@ def test_cached_scan_does_not_look_again(tmp_path: Path, monkeypatch: pytest.Mon
     cached = Options(torch_npu="2.14.0", jobs=1, cache=True)
     scan([root], cached)
     monkeypatch.setattr(worker.Worker, "analyse_file", None)
-    monkeypatch.setattr(prepare, "programs_of", None)
+    monkeypatch.setattr(prepared, "programs_of", None)
     assert scan([root], cached) == fresh
     with pytest.raises(TypeError):
         scan([root], msgspec.structs.replace(cached, select=("NPU101",)))

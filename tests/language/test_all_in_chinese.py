@@ -15,8 +15,8 @@ from tools.catalogs.domains import COMMENTED, files_with_texts
 
 import npuify
 from npuify import api
-from npuify.cli.language import run_in_language
-from npuify.cli.program import _COMMANDS, program
+from npuify.cli.common.language import run_in_language
+from npuify.cli.common.program import _COMMANDS, program
 from npuify.distribute.codes import CODES
 from npuify.engine.ledger.reasons import REASONS
 from npuify.knowledge.replacements import families

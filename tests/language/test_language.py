@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from npuify import scan
-from npuify.cli.language import language_on, wrapped_lines
+from npuify.cli.common.language import language_on, wrapped_lines
 from npuify.language import padded, phrase, plural, speaking, spoken, usual, width_of
 from npuify.language.catalog import filled_in
 from npuify.options import Options
@@ -55,7 +55,7 @@ def test_the_command_line_tells(line: str, language: str) -> None:
 
 
 def test_english_needs_no_catalog() -> None:
-    code = "import sys; from npuify.cli.program import program; import npuify.language; print(*sys.modules)"
+    code = "import sys; from npuify.cli.common.program import program; import npuify.language; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert "npuify.language.catalog" not in modules
 

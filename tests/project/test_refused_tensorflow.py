@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from npuify.cli.app import app
 from npuify.model import NpuifyError
-from npuify.project.tensorflow_programs import refuse_tensorflow
+from npuify.project.frameworks.tensorflow_programs import refuse_tensorflow
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.cli.options import size_in_bytes
+from npuify.cli.common.options import size_in_bytes
 from npuify.model import NpuifyError
 from npuify.simulator import build, launch, messages, tables
 from npuify.simulator.settings import Settings, from_environment

@@ -189,7 +189,7 @@ def _is_shown(node: ast.FunctionDef, imported: set[str]) -> bool:
                 return True
     if node.name.startswith("_"):
         return False
-    of_command = imported & {"npuify.cli.guard", "npuify.cli.options"}
+    of_command = imported & {"npuify.cli.common.guard", "npuify.cli.common.options"}
     return bool(of_command) and node.returns is not None and ast.unparse(node.returns) == "int"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from npuify import api
-from npuify.cli.program import program
+from npuify.cli.common.program import program
 from npuify.cli.schema import SCHEMAS
 from npuify.knowledge.failures import causes, code_facts
 from npuify.knowledge.hand_written import environment, packages

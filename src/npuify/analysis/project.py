@@ -9,8 +9,8 @@ from npuify.analysis.files import FileModel
 from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
 from npuify.analysis.text_index import TextIndex
 from npuify.project.content import content
+from npuify.project.frameworks.tensorflow import Marks
 from npuify.project.programs import beside
-from npuify.project.tensorflow import Marks
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 from npuify.words import words_of

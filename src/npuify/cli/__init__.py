@@ -11,8 +11,8 @@ def main() -> None:
     # What modules make while they are read stays: looking for garbage in it is a tenth of the time to start.
     gc.disable()
     try:
-        from npuify.cli.language import language_on, run_in_language
-        from npuify.cli.program import program
+        from npuify.cli.common.language import language_on, run_in_language
+        from npuify.cli.common.program import program
         from npuify.language import speak, usual
 
         speak(language_on(sys.argv[1:]) or usual())

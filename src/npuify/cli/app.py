@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from npuify.cli.program import program
+from npuify.cli.common.program import program
 
 app = program()

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import OutputOption, PageFormat, PageFormatOption
 
 if TYPE_CHECKING:
     from npuify.diagnosis.model import Diagnosis
@@ -32,7 +32,7 @@ def diagnose(
     (tail -f LOG | npuify diagnose -), results appear as soon as they are known. Exit code: 1 if an error was found,
     otherwise 0.
     """
-    from npuify.cli.output import put, put_judgement
+    from npuify.cli.common.output import put, put_judgement
     from npuify.diagnosis import page, text
     from npuify.diagnosis.model import Confidence
     from npuify.diagnosis.run import diagnose as run

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
-from npuify.cli.options import (
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
+from npuify.cli.common.options import (
     ExcludeOption,
     Format,
     FormatOption,
@@ -86,8 +86,8 @@ def distribute(
 
     Exits with 0 if nothing is left to do, 1 if something is left or the program is refused, 2 on failure.
     """
-    from npuify.cli.output import put_migration
-    from npuify.cli.progress import progress
+    from npuify.cli.common.output import put_migration
+    from npuify.cli.common.progress import progress
     from npuify.distribute.convert import ConversionOptions, is_refused
     from npuify.distribute.convert import distribute as convert
     from npuify.model import NpuifyError

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import NOTHING_LEFT
-from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
+from npuify.cli.common.guard import NOTHING_LEFT
+from npuify.cli.common.options import OutputOption, PageFormat, PageFormatOption
 
 WARNINGS = 1
 NOT_READY = 3
@@ -55,7 +55,7 @@ def doctor(
 
     Changes nothing on the machine. Exit code: 0 if all is well, 1 for warnings, 3 for errors, 2 for wrong usage.
     """
-    from npuify.cli.output import put, put_judgement
+    from npuify.cli.common.output import put, put_judgement
     from npuify.doctor import page, text
     from npuify.doctor.examine import check_environment
     from npuify.model import NpuifyError

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import NOTHING_LEFT
-from npuify.cli.options import OutputOption, ShortFormat, ShortFormatOption, TorchNpuOption
+from npuify.cli.common.guard import NOTHING_LEFT
+from npuify.cli.common.options import OutputOption, ShortFormat, ShortFormatOption, TorchNpuOption
 
 
 def explain(
@@ -29,8 +29,8 @@ def explain(
     evidence. Or it is FILE:LINE or FILE:LINE:COLUMN: shows what the expressions there may be, and why; nothing is run.
     """
     import npuify
-    from npuify.analysis.place import place_in
-    from npuify.cli.output import put
+    from npuify.analysis.explained.place import place_in
+    from npuify.cli.common.output import put
     from npuify.report.answers import render_explanation, render_place
 
     place = place_in(what)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
-from npuify.cli.options import (
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
+from npuify.cli.common.options import (
     ExcludeOption,
     JobsOption,
     KernelsOption,
@@ -106,7 +106,7 @@ def scan(
 
     Example: npuify fleet scan projects.txt -o fleet
     """
-    from npuify.cli.progress import progress
+    from npuify.cli.common.progress import progress
     from npuify.fleet.scan import scan as run
 
     said = _said(torch_npu, soc, target_vllm, tf_adapter, style, exclude, no_cache=no_cache)
@@ -154,8 +154,8 @@ def migrate(
 
     Example: npuify fleet migrate projects.txt -o fleet --branch ascend
     """
-    from npuify.cli.output import put
-    from npuify.cli.progress import progress
+    from npuify.cli.common.output import put
+    from npuify.cli.common.progress import progress
     from npuify.fleet.migrate import migrate as run
     from npuify.fleet.migrate import render_text
 
@@ -212,7 +212,7 @@ def status(
     folder: DirArgument,
 ) -> int:
     """How far a scan is, and how the runs before it ended. Can be called while one is going on."""
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.fleet.status import render_status
     from npuify.fleet.store import Store
 
@@ -266,7 +266,7 @@ def _engine(name: EngineName, address: str, jobs: int | None) -> Engine:
 
 
 def _put(report: Report, format: FleetFormat, output: Path | None) -> None:
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.fleet.page import render_html
     from npuify.fleet.text import render_csv, render_json, render_text
     from npuify.language import speaking

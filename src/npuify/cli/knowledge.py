@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import NOTHING_LEFT
-from npuify.cli.options import OutputOption, ShortFormat, ShortFormatOption
+from npuify.cli.common.guard import NOTHING_LEFT
+from npuify.cli.common.options import OutputOption, ShortFormat, ShortFormatOption
 
 
 def list_releases(format: ShortFormatOption = ShortFormat.TEXT, output: OutputOption = None) -> int:
@@ -17,7 +17,7 @@ def list_releases(format: ShortFormatOption = ShortFormat.TEXT, output: OutputOp
     Shows the torch, CANN and Python versions for each, and whether npuify knows its names.
     """
     import npuify.knowledge as knowledge
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.report.answers import render_releases
 
     put(render_releases(knowledge.releases(), format.value), output, exact=format is not ShortFormat.TEXT)
@@ -33,7 +33,7 @@ def show(
 ) -> int:
     """Show what is known about one release."""
     import npuify.knowledge as knowledge
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.report.answers import render_release
 
     release = knowledge.choose_release(version, None)
@@ -60,8 +60,8 @@ def learn(
     From then on, findings, explanations and reports say where a fact was seen, and a fact that did not hold no longer
     leads to edits. Nothing is overwritten unless --replace is given. Exit code: 1 if something said otherwise before.
     """
-    from npuify.cli.guard import FINDINGS_REMAIN
-    from npuify.cli.output import put
+    from npuify.cli.common.guard import FINDINGS_REMAIN
+    from npuify.cli.common.output import put
     from npuify.selftest.learn import learn as keep
     from npuify.selftest.learn import render
 
@@ -92,7 +92,7 @@ def generate(
 
     Reads the files in its packages; imports and runs nothing from them, unless --live is given.
     """
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
 
     if live:
         from npuify.knowledge.generate.live import generate_live as make
@@ -113,7 +113,7 @@ def generate_tensorflow(
 
     Reads the Python sources and the vendor's lists of names; imports and runs nothing from them.
     """
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.knowledge.generate.tensorflow import generate_tensorflow as make
 
     for path in make(sources, commit=commit, output=output):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import ShortFormat, ShortFormatOption, SocOption, TorchNpuOption
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import ShortFormat, ShortFormatOption, SocOption, TorchNpuOption
 from npuify.language import phrase
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _job(
     format: ShortFormat,
     more: dict[str, str] | None = None,
 ) -> int:
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.launch.answer import launch_text
     from npuify.launch.job import job
     from npuify.launch.launch import launch as make
@@ -170,7 +170,7 @@ def _of_vllm(release: Release) -> Release:
 
 
 def _method(entry: str, asked: _Asked) -> Method:
-    from npuify.project.tensorflow_programs import is_for_tensorflow
+    from npuify.project.frameworks.tensorflow_programs import is_for_tensorflow
 
     if asked.method is not None:
         return asked.method
@@ -189,7 +189,7 @@ def _cluster(
     soc: str,
     format: ShortFormat,
 ) -> int:
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.launch.answer import cluster_text
     from npuify.launch.cluster.build import build, cluster
     from npuify.model import NpuifyError
@@ -213,7 +213,7 @@ def _environment(
 ) -> int:
     import json
 
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.launch.write import write
     from npuify.scripts.environment import environment_script
 

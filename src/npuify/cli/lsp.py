@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from npuify.cli.guard import NOTHING_LEFT
+from npuify.cli.common.guard import NOTHING_LEFT
 from npuify.language import phrase
 
 

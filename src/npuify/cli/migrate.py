@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
-from npuify.cli.options import (
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
+from npuify.cli.common.options import (
     AboutOption,
     CpuFallbackOption,
     DeviceDefaultOption,
@@ -89,8 +89,8 @@ def migrate(
     import msgspec
 
     import npuify
-    from npuify.cli.output import put_migration, put_vendor_files
-    from npuify.cli.progress import progress
+    from npuify.cli.common.output import put_migration, put_vendor_files
+    from npuify.cli.common.progress import progress
     from npuify.model import NpuifyError
     from npuify.report.summary import nothing_left
 

@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
-from npuify.cli.options import (
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
+from npuify.cli.common.options import (
     DataOption,
     JobsOption,
     KernelsOption,
@@ -92,8 +92,8 @@ def port(
 
     Example: npuify port project -o project_npu --entry "train.py --epochs 1"
     """
-    from npuify.cli.output import put
-    from npuify.cli.progress import progress
+    from npuify.cli.common.output import put
+    from npuify.cli.common.progress import progress
     from npuify.port.model import State, Wishes
     from npuify.port.text import begun, headline, render_text
     from npuify.port.way import port as whole_way

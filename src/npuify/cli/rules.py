@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import NOTHING_LEFT
-from npuify.cli.options import OutputOption, ShortFormat, ShortFormatOption
+from npuify.cli.common.guard import NOTHING_LEFT
+from npuify.cli.common.options import OutputOption, ShortFormat, ShortFormatOption
 
 
 def rules(
@@ -19,7 +19,7 @@ def rules(
 ) -> int:
     """List the rules, with codes and safety; with codes, print what each rule does, with an example."""
     from npuify import api
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.report.answers import render_explanation, render_rules
 
     if codes and format is ShortFormat.TEXT:

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import NOTHING_LEFT
-from npuify.cli.options import ModuleOption, ProgramArgument, PythonOption  # noqa: TC001 - typer reads the annotations
+from npuify.cli.common.guard import NOTHING_LEFT
+from npuify.cli.common.options import ModuleOption, ProgramArgument, PythonOption  # noqa: TC001 - typer reads the annotations
 
 
 class RunDevice(str, Enum):
@@ -50,7 +50,7 @@ def run(
     Examples: npuify run train.py; npuify run --trace trace.jsonl torchrun --nproc_per_node 8 train.py;
     npuify run --device simulated -m package.train; eval "$(npuify run --print-environment)"
     """
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.language import phrase
     from npuify.run import launch
     from npuify.run.patches import PATCHES

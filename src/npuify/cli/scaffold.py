@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import NOTHING_LEFT
-from npuify.cli.options import TorchNpuOption  # noqa: TC001 - typer reads the annotations
+from npuify.cli.common.guard import NOTHING_LEFT
+from npuify.cli.common.options import TorchNpuOption  # noqa: TC001 - typer reads the annotations
 from npuify.language import phrase
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
-from npuify.cli.options import (
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT, cleaning_up
+from npuify.cli.common.options import (
     AboutOption,
     BaselineOption,
     CpuFallbackOption,
@@ -76,8 +76,8 @@ def scan(
     """
     import npuify
     from npuify.api import narrowed
-    from npuify.cli.output import put_report, put_vendor_files
-    from npuify.cli.progress import progress
+    from npuify.cli.common.output import put_report, put_vendor_files
+    from npuify.cli.common.progress import progress
     from npuify.report.summary import nothing_left
 
     places = paths or [Path()]

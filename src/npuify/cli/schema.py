@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import NOTHING_LEFT
-from npuify.cli.options import OutputOption  # noqa: TC001 - typer reads the annotations
+from npuify.cli.common.guard import NOTHING_LEFT
+from npuify.cli.common.options import OutputOption  # noqa: TC001 - typer reads the annotations
 from npuify.language import commas, phrase
 
 SCHEMAS = {
@@ -35,7 +35,7 @@ def schema(
     """Print the JSON Schema of the --format json output."""
     import importlib
 
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.model import NpuifyError
 
     if of not in SCHEMAS:

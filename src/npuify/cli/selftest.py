@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption, PageFormat, PageFormatOption, PythonOption, TorchNpuOption
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import OutputOption, PageFormat, PageFormatOption, PythonOption, TorchNpuOption
 
 
 def selftest(
@@ -39,8 +39,8 @@ def selftest(
 
     Examples: npuify selftest --quick; npuify selftest --format json --output result.json
     """
-    from npuify.cli.output import put, put_judgement
-    from npuify.cli.progress import progress
+    from npuify.cli.common.output import put, put_judgement
+    from npuify.cli.common.progress import progress
     from npuify.selftest import text
     from npuify.selftest.run import chosen_areas, plan_for, run_selftest, table_of
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.options import ModuleOption, ProgramArgument, PythonOption, size_in_bytes
+from npuify.cli.common.options import ModuleOption, ProgramArgument, PythonOption, size_in_bytes
 from npuify.model import NpuifyError
 
 
@@ -98,7 +98,7 @@ def simulate(
     )
     arguments = list(program or [])
     if framework is not Framework.TORCH:
-        from npuify.project.tensorflow_programs import is_for_tensorflow
+        from npuify.project.frameworks.tensorflow_programs import is_for_tensorflow
         from npuify.simulator.tensorflow import launch
 
         named = [module, *arguments] if module else arguments

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import NOTHING_LEFT
+from npuify.cli.common.guard import NOTHING_LEFT
 from npuify.language import phrase
 
 

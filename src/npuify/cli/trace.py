@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption, PageFormat, PageFormatOption, PythonOption, size_in_bytes
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import OutputOption, PageFormat, PageFormatOption, PythonOption, size_in_bytes
 
 
 class FailOn(str, Enum):
@@ -58,7 +58,7 @@ def trace(
 
     Examples: npuify trace train.py --epochs 1; npuify trace --fail-on fallback --format html --output o.html train.py
     """
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.model import NpuifyError
     from npuify.trace.launch import trace as run
     from npuify.trace.render import render

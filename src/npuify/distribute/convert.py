@@ -259,7 +259,7 @@ def _python_files(source: Path, root: Path) -> list[str]:
 
 def _home(entry: str, program: Program) -> tuple[str, str]:
     """The folder of the helper module, and the line that imports it."""
-    from npuify.rules.common.helper_modules import home_of, import_of
+    from npuify.rules.common.packages.helper_modules import home_of, import_of
 
     home = home_of(entry, program.index)
     folder = entry.rpartition("/")[0]

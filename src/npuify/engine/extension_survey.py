@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.engine.cache import CachedExtensions, CachedFile, stamp
-from npuify.engine.kept_files import digest
+from npuify.engine.kept.cache import CachedExtensions, CachedFile, stamp
+from npuify.engine.kept.files import digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
 
-    from npuify.engine.cache import ScanCache, Stamp
+    from npuify.engine.kept.cache import ScanCache, Stamp
     from npuify.model import NativeOperator
     from npuify.project import ProjectFile
     from npuify.rules.common.operator_calls import CallSearch

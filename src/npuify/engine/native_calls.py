@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from npuify.engine.parsing import parse_file
-from npuify.rules.common.default_options import only_with
+from npuify.rules.common.defaults.conditions import only_with
 from npuify.rules.context import PythonFile
 from npuify.source.parser_warnings import without_warnings
 from npuify.source.text import Text, UnreadableText

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.analysis.own_cuda import may_define_cuda
 from npuify.engine import opt_ins
 from npuify.engine.analysers import analysers_for
-from npuify.engine.cache import CachedFile
+from npuify.engine.kept.cache import CachedFile
 from npuify.engine.ledger import vocabulary
 from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.language import phrase
@@ -22,7 +22,7 @@ from npuify.source.python.python2 import may_be_python_2
 if TYPE_CHECKING:
     from array import array
 
-    from npuify.engine.cache import Stamp
+    from npuify.engine.kept.cache import Stamp
     from npuify.rules.selection import Selection
 
 FILES_PER_PROCESS = 1000

@@ -11,37 +11,37 @@ import msgspec
 
 from npuify.analysis.project import ProjectIndex
 from npuify.engine.analysers import analysers_for, kinds
-from npuify.engine.cache import ScanCache, stamp
 from npuify.engine.catalog import checked_selection
 from npuify.engine.extension_survey import survey_extensions
-from npuify.engine.kept_files import digest
+from npuify.engine.kept.cache import ScanCache, stamp
+from npuify.engine.kept.files import digest
 from npuify.engine.prefilter import FILES_PER_PROCESS, Prefilter, Prefiltered, ToPrefilter
+from npuify.engine.prepared import PreparedScan, ToCache, on_tensorflow
 from npuify.engine.processes import Processes
-from npuify.engine.program_paths import programs_of
 from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.engine.vllm_target import required_vllm
-from npuify.engine.worker import Candidate, Worker
+from npuify.engine.worker import Candidate
 from npuify.knowledge.frameworks.vllm import VllmAim
 from npuify.language import phrase, spoken
-from npuify.model import FileError, NpuifyError, Release, ScanResult, Survey
+from npuify.model import FileError, NpuifyError, Release, Survey
 from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
+from npuify.project.frameworks.tensorflow import Marks, marks_of, tensorflow_specifier
 from npuify.project.included import included_requirements
 from npuify.project.programs import Programs
 from npuify.project.survey import KINDS, share_of_tensorflow, survey
-from npuify.project.tensorflow import Marks, marks_of, tensorflow_specifier
 from npuify.rules.packages.extensions.replaced import as_replaced, replaced_extensions
 from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_style
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from pathlib import Path
 
-    from npuify.engine.cache import CachedFile, Stamp
     from npuify.engine.extension_survey import ExtensionSurvey
+    from npuify.engine.kept.cache import CachedFile, Stamp
     from npuify.knowledge.tensorflow.lines import AdapterChoice
-    from npuify.model import Finding, LedgerEntry, NativeOperator, Program
+    from npuify.model import NativeOperator
     from npuify.options import Options
     from npuify.project import ProjectFile
     from npuify.project.traces import Trace
@@ -72,118 +72,6 @@ _OF_LEDGER = frozenset(
 """Kinds of files that hold code or settings: what in them concerns CUDA is accounted for, though no rule wants them."""
 _LARGEST = {"json": 300_000, **dict.fromkeys(("yaml", "toml", "ini", "env"), 1_000_000)}
 """Bytes, by kind. A longer file of settings is data, and is not read."""
-
-
-class PreparedScan(NamedTuple):
-    """What there is to analyse, and all that analysing it takes.
-
-    Attributes:
-        root: the project's root.
-        release, soc: the release and the kind of chip aimed at.
-        vllm: the vLLM aimed at.
-        tensorflow: the TensorFlow adapter aimed at.
-        selection, rules: the rules that run.
-        programs: those of the project, with what they import.
-        project: what the rules may ask of the project's other files.
-        plan: the style of the run.
-        candidates: the files to analyse, in the order of ``files``.
-        files: those of the project in which anything was sought.
-        bytes_seen: their size.
-        errors: files that could not be read.
-        data_files: files of settings that are so long that they hold data, and were not read.
-        survey: what the project is.
-        cache: what an earlier scan left.
-        to_cache: what is known now for the next scan, without results.
-        rests_on: locations of all files and folders that the scan rests on.
-    """
-
-    root: Path
-    release: Release
-    soc: str
-    vllm: VllmAim
-    tensorflow: AdapterChoice
-    selection: Selection
-    rules: RuleSet
-    programs: Programs
-    project: ProjectIndex
-    plan: StylePlan
-    candidates: Sequence[Candidate]
-    files: Sequence[ProjectFile]
-    bytes_seen: int
-    errors: Sequence[FileError]
-    data_files: Sequence[str]
-    survey: Survey
-    cache: ScanCache
-    to_cache: ToCache
-    rests_on: Sequence[str]
-
-    def worker(self) -> Worker:
-        """What analyses the files."""
-        return Worker(
-            self.release.torch_npu,
-            self.selection,
-            self.project,
-            self.plan,
-            self.soc,
-            self.rules,
-            self.vllm,
-            self.tensorflow.line,
-        )
-
-    def programs_with(
-        self, findings: Sequence[Finding], errors: Sequence[FileError]
-    ) -> tuple[tuple[Program, ...], list[FileError]]:
-        """The project's programs, each with what it reaches of files that something was found in; see
-        :func:`npuify.engine.program_paths.programs_of`.
-
-        Args:
-            findings, errors: all of them.
-        """
-        python = [file.relative for file in self.files if file.kind == "python"]
-        entries, operators = self.survey.entry_points, self.survey.operators
-        return programs_of(self.programs, self.worker().run, python, entries, findings, errors, operators)
-
-    def scan_result(
-        self,
-        findings: Iterable[Finding],
-        errors: Iterable[FileError],
-        about_project: Iterable[Finding],
-        ledger: Iterable[LedgerEntry],
-        programs: Iterable[Program],
-    ) -> ScanResult:
-        """The result of a scan that came to this.
-
-        Args:
-            findings: all of them.
-            errors: all of them.
-            about_project: those of the findings that no single one of ``files`` shows.
-            ledger: of all files.
-            programs: see :meth:`programs_with`.
-        """
-        return ScanResult(
-            root=str(self.root),
-            release=self.release,
-            findings=tuple(findings),
-            errors=tuple(errors),
-            files_seen=len({*(file.relative for file in self.files), *(finding.file for finding in about_project)}),
-            files_parsed=sum(one.concerns for one in self.candidates),
-            ledger=tuple(ledger),
-            bytes_seen=self.bytes_seen,
-            survey=self.survey,
-            programs=tuple(programs),
-            style=self.plan.style,
-            tensorflow=self.tensorflow.title if _on_tensorflow(self.survey) else "",
-            tensorflow_line=self.tensorflow.line or self.project.tensorflow_marks.line,
-            language=spoken(),
-        )
-
-
-class ToCache(NamedTuple):
-    """What :meth:`npuify.engine.cache.ScanCache.save` takes."""
-
-    files: Mapping[str, CachedFile]
-    project: str
-    operators: str | None
 
 
 class _Target(NamedTuple):
@@ -276,7 +164,7 @@ def prepare(
     project_survey = survey(found.everything, facts.traces, programs.graph)
     plan = _plan(root, options, found.files, project_survey)
     supporting = programs.belonging_to_same(facts.supports_npu)
-    on_tensorflow = _tensorflow_of(project_survey, facts.traces, root)
+    tensorflow = _tensorflow_of(project_survey, facts.traces, root)
     return PreparedScan(
         root=root,
         release=target.release,
@@ -286,7 +174,7 @@ def prepare(
         selection=selection,
         rules=rules,
         programs=programs,
-        project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu), supporting, *on_tensorflow),
+        project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu), supporting, *tensorflow),
         plan=plan,
         candidates=_with_more(facts.candidates, found, plan.entries | plan.placed | facts.of_default_type),
         files=found.files,
@@ -295,7 +183,7 @@ def prepare(
         data_files=[file.relative for file in found.files if _is_data(file, found.stamps[file.relative])],
         survey=msgspec.structs.replace(project_survey, operators=operators),
         cache=cache,
-        to_cache=_to_cache(names, facts, [*supporting, repr(on_tensorflow)], extensions, plan),
+        to_cache=_to_cache(names, facts, [*supporting, repr(tensorflow)], extensions, plan),
         rests_on=found.locations(),
     )
 
@@ -351,14 +239,10 @@ def _tensorflow(root: Path, options: Options) -> AdapterChoice:
 
 def _tensorflow_of(survey: Survey, traces: Mapping[str, Trace], root: Path) -> tuple[str, Marks]:
     """How much of the project computes with TensorFlow, and which TensorFlow its files are written for."""
-    if not _on_tensorflow(survey):
+    if not on_tensorflow(survey):
         return "", Marks()
     files = (name for name, trace in traces.items() if any(one == "tensorflow" for one, _ in trace.imports))
     return share_of_tensorflow(survey), marks_of(root, files)
-
-
-def _on_tensorflow(survey: Survey) -> bool:
-    return any(one.name in ("tensorflow", "keras") for one in survey.frameworks)
 
 
 def _with_operators(

@@ -13,8 +13,8 @@ import msgspec
 
 from npuify.analysis.project import EVERY_FILE
 from npuify.engine.alone import ENGINE
-from npuify.engine.cache import CachedPrograms, CachedResult, stamp
-from npuify.engine.last_result import ToKeep
+from npuify.engine.kept.cache import CachedPrograms, CachedResult, stamp
+from npuify.engine.kept.last_result import ToKeep
 from npuify.engine.ledger.reasons import DATA_FILE
 from npuify.engine.native_calls import with_switches
 from npuify.engine.prepare import prepare
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
-    from npuify.engine.cache import Stamp
-    from npuify.engine.prepare import PreparedScan
+    from npuify.engine.kept.cache import Stamp
+    from npuify.engine.prepared import PreparedScan
     from npuify.engine.worker import Candidate, Worker
     from npuify.model import FileError, Finding, ScanResult
     from npuify.options import Options

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
-    from npuify.engine.cache import Stamp
+    from npuify.engine.kept.cache import Stamp
     from npuify.model import Finding, LedgerEntry, Position
     from npuify.rules.selection import Selection
 

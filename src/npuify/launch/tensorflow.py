@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.launch.changes import Change
-from npuify.project.tensorflow_programs import AVERAGES, program_files
+from npuify.project.frameworks.tensorflow_programs import AVERAGES, program_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,7 @@ from pydantic import Field
 
 import npuify
 from npuify import api
-from npuify.analysis.place import place_in
+from npuify.analysis.explained.place import place_in
 from npuify.language import phrase
 from npuify.mcp import words
 from npuify.mcp.answers import Checked, Item, Known, Rule, RuleHelp, Rules

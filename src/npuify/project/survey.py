@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.model import Survey
 from npuify.project.entry_points import entry_points
-from npuify.project.frameworks import frameworks
+from npuify.project.frameworks.found import frameworks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from npuify.analysis.explain import render
+from npuify.analysis.explained.rows import render
 from npuify.language import mark, padded, phrase, told, told_lines, width_of
 from npuify.report.evidence import KNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuify.analysis.explain import Row
+    from npuify.analysis.explained.rows import Row
     from npuify.knowledge import ReleaseInfo
     from npuify.model import Explanation, RuleInfo
 

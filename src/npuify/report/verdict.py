@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.language import listed, phrase, plural, sentences
+from npuify.language import phrase, sentences
 from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
 from npuify.report.effort import Estimate, estimate
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
+from npuify.report.level_summary import Counts, counted, summary_of
 from npuify.report.levels import TITLES, kinds, kinds_by_switch, places_of
 from npuify.report.levels import Blocker as Blocker
 from npuify.report.levels import Level as Level
@@ -135,7 +136,7 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         known = {id(one) for one in (*stopping, *beside)}
         to_review = [one for one in waiting if id(one) not in known]
         unsafe = sum(one.severity is Severity.ERROR and one.safety is Safety.REVIEW for one in to_review)
-        counts = _Counts(
+        counts = Counts(
             len(blockers),
             len(stopping),
             len(beside),
@@ -144,7 +145,7 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
             unsafe,
             len(scan.survey.kernels),
         )
-        summary = _summary(level, counts) if other is None or other.has_rules or rest or stopping else ""
+        summary = summary_of(level, counts) if other is None or other.has_rules or rest or stopping else ""
         if other is not None:
             summary = f"{_foreign_summary(other)} {summary}".rstrip()
         elif names_no_device(scan):
@@ -301,7 +302,7 @@ def _only_with(conditional: Sequence[Blocker]) -> str:
     shown = ", ".join(names[:3]) + (phrase(" and {value} more", value=len(names) - 3) if len(names) > 3 else "")
     places = sum(len(one.places) for one in conditional)
     return phrase(
-        " {count_} only with {shown}.", count_=_count(places, "more place matters", "more places matter"), shown=shown
+        " {count_} only with {shown}.", count_=counted(places, "more place matters", "more places matter"), shown=shown
     )
 
 
@@ -313,79 +314,6 @@ def _operators(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
             groups.setdefault(finding.subject or finding.name, []).append(finding)
     ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0]))
     return tuple(Blocker(name, group[0].message, group[0].advice, places_of(group)) for name, group in ordered)
-
-
-class _Counts(NamedTuple):
-    """What a summary counts: blockers, places, files."""
-
-    blockers: int
-    manual: int
-    aside: int
-    """Places for a person in tests, documentation and continuous integration."""
-    review: int
-    errors: int
-    unsafe: int
-    """Places to review that will not run as they are."""
-    kernels: int
-    """Files with CUDA code of the project's own."""
-
-
-def _summary(level: Level, counts: _Counts) -> str:
-    blockers, manual, aside, review, errors, unsafe, kernels = counts
-    if level is Level.BLOCKED:
-        text = phrase(
-            "{dependencies} cannot run until it is written or replaced",
-            dependencies=_count(
-                blockers,
-                "dependency has no Ascend version, and what needs it",
-                "dependencies have no Ascend version, and what needs them",
-            ),
-        )
-        rest = (
-            phrase("; {count_} manual work", count_=_count(manual, "place also needs", "places also need"))
-            if manual
-            else ""
-        )
-        rest += phrase("; {aside} in tests, documentation, environment, notebooks", aside=aside) if aside else ""
-        return f"{text}{rest}."
-    if level is Level.WORK:
-        rest = phrase(", and {review} to review", review=review) if review else ""
-        return plural(
-            "{count} place will not run until you change it{rest}.",
-            "{count} places will not run until you change them{rest}.",
-            manual,
-            rest=rest,
-        )
-    if level is Level.REVIEW:
-        parts = [_count(review, "place to review", "places to review")] if review else []
-        if aside:
-            parts.append(
-                plural(
-                    "{count} place outside the programs (tests, documentation, environment, notebooks)",
-                    "{count} places outside the programs (tests, documentation, environment, notebooks)",
-                    aside,
-                )
-            )
-        if errors:
-            parts.append(_count(errors, "file that could not be processed", "files that could not be processed"))
-        # Of kernels that are called, the blockers tell.
-        if not parts and not kernels:
-            return phrase("Nothing is known to stop the program. Only a run on the NPU proves it.")
-        parts = parts or [phrase("CUDA code that no Python code was found to call")]
-        known = phrase("{unsafe} of them will not run without the edit offered", unsafe=unsafe) if unsafe else ""
-        known = phrase("it will not run without the edit offered") if unsafe == review == 1 else known
-        known = known or phrase("none is known to stop the program")
-        whole = phrase("{places}; {known}.", places=listed(parts), known=known)
-        return whole[:1].upper() + whole[1:]
-    runs = phrase("No known problem stops it. Only a run on the NPU proves it.")
-    if not aside:
-        return runs
-    left = plural(
-        "{count} place is left outside the programs (tests, documentation, environment, notebooks).",
-        "{count} places are left outside the programs (tests, documentation, environment, notebooks).",
-        aside,
-    )
-    return sentences(runs, left)
 
 
 def _supported_already(left: Iterable[Finding]) -> str:
@@ -400,7 +328,7 @@ def _supported_already(left: Iterable[Finding]) -> str:
 
 
 def _foreign_summary(other: Foreign) -> str:
-    imports = _count(other.files, "file imports", "files import")
+    imports = counted(other.files, "file imports", "files import")
     return phrase(
         "The project is based on {name} ({imports} it). {why}", name=other.name, imports=imports, why=other.why
     )
@@ -411,7 +339,3 @@ def _foreign(other: Foreign | None) -> tuple[Blocker, ...]:
         return ()
     file, _, line = other.first.rpartition(":")
     return (Blocker(other.name, other.why, other.advice, (Place(file, int(line)),)),)
-
-
-def _count(count: int, one: str, many: str) -> str:
-    return plural(f"{{count}} {one}", f"{{count}} {many}", count)

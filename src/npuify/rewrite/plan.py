@@ -25,7 +25,7 @@ from npuify.rules.environment.line_ends import RULE as LINE_ENDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from npuify.engine.prepare import PreparedScan
+    from npuify.engine.prepared import PreparedScan
     from npuify.engine.worker import Candidate
     from npuify.model import Finding, ScanResult
     from npuify.options import Options

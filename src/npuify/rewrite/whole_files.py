@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from npuify.helpers import compute_device
 from npuify.language import phrase
 from npuify.model import Change, Position
-from npuify.rules.common.helper_modules import used_helpers
+from npuify.rules.common.packages.helper_modules import used_helpers
 from npuify.rules.environment.line_ends import NORMALIZED, normalized
 from npuify.rules.environment.line_ends import RULE as LINE_ENDS
 from npuify.rules.packages.extensions.replacing import RULE as REPLACING
@@ -17,7 +17,7 @@ from npuify.rules.packages.extensions.written_kernels import used_kernels
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from npuify.engine.prepare import PreparedScan
+    from npuify.engine.prepared import PreparedScan
     from npuify.project import ProjectFile
 
 _WINDOWS: Final = b"\r\n"

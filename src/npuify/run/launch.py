@@ -12,7 +12,7 @@ from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 from npuify.process.command import become, command
 from npuify.process.python import answers, python_for
-from npuify.project.tensorflow_programs import refuse_tensorflow
+from npuify.project.frameworks.tensorflow_programs import refuse_tensorflow
 from npuify.run.launch_paths import environment
 from npuify.run.patches import names
 from npuify.run.settings import DEVICES, PREFIX, Settings

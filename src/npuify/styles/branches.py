@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.rules.common.helper_branches import helper
-from npuify.rules.common.import_guards import has_fallback
+from npuify.rules.common.packages.import_guards import has_fallback
 from npuify.rules.common.statements import ends_its_line, indentation
 
 if TYPE_CHECKING:

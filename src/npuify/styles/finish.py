@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.flow.devices import device_table_entry
 from npuify.language import phrase
 from npuify.model import Edit, Finding, Position, Safety, Severity
-from npuify.rules.common.default_options import only_with
+from npuify.rules.common.defaults.conditions import only_with
 from npuify.rules.common.device_options import is_device_default
 from npuify.rules.common.helper_branches import only_on_npu
 from npuify.rules.common.npu_support import prepared_for_npu

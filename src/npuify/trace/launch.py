@@ -14,7 +14,7 @@ from npuify.knowledge import load
 from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 from npuify.process.python import python_for
-from npuify.project.tensorflow_programs import refuse_tensorflow
+from npuify.project.frameworks.tensorflow_programs import refuse_tensorflow
 from npuify.simulator import launch as simulated
 from npuify.simulator import tables
 from npuify.simulator.settings import PREFIX, Settings

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.project.tensorflow import tensorflow_specifier
+from npuify.project.frameworks.tensorflow import tensorflow_specifier
 
 from ...harness import findings, output
 

@@ -15,7 +15,7 @@ import pytest
 
 from npuify.knowledge.tensorflow.tables import package
 from npuify.model import NpuifyError
-from npuify.project.tensorflow_programs import is_for_tensorflow
+from npuify.project.frameworks.tensorflow_programs import is_for_tensorflow
 from npuify.simulator.settings import Settings
 from npuify.simulator.tensorflow import launch
 from npuify.simulator.tensorflow.hub import Hub

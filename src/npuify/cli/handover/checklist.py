@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import JobsOption, OutputOption, StyleOption, TfAdapterOption, TorchNpuOption  # noqa: TC001 - typer reads them
 from npuify.cli.handover.record import DoctorOption, ProjectArgument, ResultsOption, record
-from npuify.cli.options import JobsOption, OutputOption, StyleOption, TfAdapterOption, TorchNpuOption  # noqa: TC001 - typer reads them
 
 
 class ChecklistFormat(str, Enum):
@@ -37,7 +37,7 @@ def checklist(
     Based on a new scan, and on the reports in npuify-report/ and those given as options. Items without a report count
     as not done. Exits with 0 if every item is done, otherwise with 1.
     """
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.handover import checklist as made_from
     from npuify.handover.pages import render
 

@@ -38,7 +38,7 @@ def record(
     jobs: int | None,
 ) -> Record:
     """What is known of ``project``; see :func:`npuify.handover.read_record`."""
-    from npuify.cli.options import settings
+    from npuify.cli.common.options import settings
     from npuify.handover import read_record
 
     options = settings([project], torch_npu=torch_npu, tf_adapter=tf_adapter, unsafe=unsafe, style=style, jobs=jobs)

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import JobsOption, StyleOption, TfAdapterOption, TorchNpuOption, UnsafeOption  # noqa: TC001 - typer reads them
 from npuify.cli.handover.record import DoctorOption, ResultsOption, SourceOption, record
-from npuify.cli.options import JobsOption, StyleOption, TfAdapterOption, TorchNpuOption, UnsafeOption  # noqa: TC001 - typer reads them
 from npuify.language import commas, phrase, spoken
 
 

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import ModuleOption, ProgramArgument, PythonOption, size_in_bytes
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import ModuleOption, ProgramArgument, PythonOption, size_in_bytes
 from npuify.language import phrase
 
 

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import OutputOption, PageFormat, PageFormatOption
 from npuify.language import phrase
 
 
@@ -32,7 +32,7 @@ def compare(
 
     Example: npuify verify compare cuda npu --format html --output comparison.html
     """
-    from npuify.cli.output import put
+    from npuify.cli.common.output import put
     from npuify.model import NpuifyError
     from npuify.verify.comparison.compare import compare as run
     from npuify.verify.comparison.refusals import ALLOWABLE

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import OutputOption, PageFormat, PageFormatOption
 
 
 def verify_loss(
@@ -41,7 +41,7 @@ def verify_loss(
     Reads captures, CSV, JSON lines, TensorBoard event files, Hugging Face trainer states, and plain logs. Curves that
     cannot be compared are refused. Exit code: 0 if they agree, 1 if not, 2 for wrong usage and refusals.
     """
-    from npuify.cli.output import put_judgement
+    from npuify.cli.common.output import put_judgement
     from npuify.verify.loss import page, text
     from npuify.verify.loss.model import Verdict
     from npuify.verify.loss.run import compare_losses

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import OutputOption, PageFormat, PageFormatOption
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import OutputOption, PageFormat, PageFormatOption
 
 
 def verify_profile(
@@ -31,7 +31,7 @@ def verify_profile(
     Reads output of torch_npu's profiler and msprof, and traces of PyTorch's profiler (CUDA, CPU, simulated NPU). Exit
     code: 0 if no advice applies, 1 if some does, 2 for wrong usage.
     """
-    from npuify.cli.output import put_judgement
+    from npuify.cli.common.output import put_judgement
     from npuify.knowledge import choose_release
     from npuify.verify.profile import page, text
     from npuify.verify.profile.run import read_profile

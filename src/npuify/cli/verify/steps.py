@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from npuify.cli.guard import FINDINGS_REMAIN, NOTHING_LEFT
-from npuify.cli.options import DataOption, OutputOption, PageFormat, PageFormatOption
+from npuify.cli.common.guard import FINDINGS_REMAIN, NOTHING_LEFT
+from npuify.cli.common.options import DataOption, OutputOption, PageFormat, PageFormatOption
 
 
 class Target(str, Enum):
@@ -77,7 +77,7 @@ def verify_steps(
     """
     import sys
 
-    from npuify.cli.output import put_judgement
+    from npuify.cli.common.output import put_judgement
     from npuify.verify.steps import page, text
     from npuify.verify.steps.model import Status
     from npuify.verify.steps.run import accept, worst

@@ -9,7 +9,7 @@ import msgspec
 
 from npuify.language import phrase
 from npuify.model import Evidence, Finding, Position, Safety, Severity
-from npuify.rules.common.default_options import only_with
+from npuify.rules.common.defaults.conditions import only_with
 from npuify.rules.registry import Rule, list_rule
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from npuify.rules.attention.forms import FLASH_WORDS
 from npuify.rules.attention.padding import padding_edits
 from npuify.rules.attention.rms_norm import norm_edits
 from npuify.rules.common.helper_branches import never_on_npu
-from npuify.rules.common.import_guards import no_other_takes
 from npuify.rules.common.npu_support import prepared_for_npu
-from npuify.rules.common.package_members import is_replaced
+from npuify.rules.common.packages.import_guards import no_other_takes
+from npuify.rules.common.packages.members import is_replaced
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.helpers import PADDING
-from npuify.rules.common.helper_modules import home_of, import_of
+from npuify.rules.common.packages.helper_modules import home_of, import_of
 
 if TYPE_CHECKING:
     from npuify.model import Edit

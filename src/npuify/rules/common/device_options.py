@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.language import phrase
-from npuify.rules.common.option_defaults import called_name, destinations, text_of
+from npuify.rules.common.defaults.options import called_name, destinations, text_of
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.files import DEFINITIONS
-from npuify.rules.common.default_options import holds_by_default
-from npuify.rules.common.import_guards import files_importing
+from npuify.rules.common.defaults.conditions import holds_by_default
+from npuify.rules.common.packages.import_guards import files_importing
 from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.import_guards import asks_whether_there, has_fallback
+from npuify.rules.common.packages.import_guards import asks_whether_there, has_fallback
 from npuify.rules.distributed.card_selection import is_set_device
 from npuify.rules.registry import rule
 from npuify.source.python import dotted_text

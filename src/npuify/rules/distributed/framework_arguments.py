@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from npuify.knowledge import arguments
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.default_options import by_default
-from npuify.rules.common.import_guards import is_asked_for
+from npuify.rules.common.defaults.conditions import by_default
+from npuify.rules.common.packages.import_guards import is_asked_for
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

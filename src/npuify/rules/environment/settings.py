@@ -10,7 +10,7 @@ from npuify.knowledge.settings import setting_fact
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.backend_words import BACKEND_WORD
-from npuify.rules.common.package_rows import package_of
+from npuify.rules.common.packages.rows import package_of
 from npuify.rules.environment.options import NEAR_BACKEND, counterpart, is_backend, last_name
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.text_file import listed

@@ -12,8 +12,8 @@ from npuify.knowledge import packages
 from npuify.knowledge.members import named_member
 from npuify.language import phrase
 from npuify.model import Edit, Evidence, Finding, Safety, Severity
-from npuify.rules.common.helper_modules import home_of, import_finding, import_of
 from npuify.rules.common.operator_calls import CallSearch
+from npuify.rules.common.packages.helper_modules import home_of, import_finding, import_of
 from npuify.rules.common.span_findings import span_finding
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource

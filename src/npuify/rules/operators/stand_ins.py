@@ -11,7 +11,7 @@ from npuify.helpers import STAND_INS
 from npuify.knowledge.stand_ins import needed, stand_ins
 from npuify.language import phrase
 from npuify.model import Edit, Evidence, Finding, Safety, Severity
-from npuify.rules.common.helper_modules import home_of, import_finding, import_of
+from npuify.rules.common.packages.helper_modules import home_of, import_finding, import_of
 from npuify.rules.common.span_findings import span_finding
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.python import PythonSource

@@ -11,7 +11,7 @@ from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import without_keyword
 from npuify.rules.common.calls import keyword_of
-from npuify.rules.common.import_guards import has_fallback, in_function
+from npuify.rules.common.packages.import_guards import has_fallback, in_function
 from npuify.rules.common.statements import ends_its_line, indentation
 from npuify.rules.registry import rule
 

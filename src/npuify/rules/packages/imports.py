@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from npuify.knowledge import packages
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.import_guards import asks_whether_there, has_fallback, may_not_run
-from npuify.rules.common.package_members import is_replaced, what_works
-from npuify.rules.common.package_rows import _member, package_of
+from npuify.rules.common.packages.import_guards import asks_whether_there, has_fallback, may_not_run
+from npuify.rules.common.packages.members import is_replaced, what_works
+from npuify.rules.common.packages.rows import _member, package_of
 from npuify.rules.common.settled import is_settled
 from npuify.rules.common.surely_run import surely_runs
 from npuify.rules.packages.nvml import chooses_platform, guarded_starts, only_started

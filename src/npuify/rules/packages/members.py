@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.members import member_of, packages_with_members
 from npuify.language import commas, phrase, sentences
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.package_members import is_guarded, replacement, taken
-from npuify.rules.common.package_rows import package_of
+from npuify.rules.common.packages.members import is_guarded, replacement, taken
+from npuify.rules.common.packages.rows import package_of
 from npuify.rules.common.surely_run import surely_runs
 from npuify.rules.registry import rule
 

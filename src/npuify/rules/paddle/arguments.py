@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.flow.owners import owner_of_call
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.default_options import only_with
+from npuify.rules.common.defaults.conditions import only_with
 from npuify.rules.common.taking_out import without_entry
 from npuify.rules.registry import rule
 

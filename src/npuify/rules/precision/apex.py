@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety
-from npuify.rules.common.import_guards import no_other_takes
+from npuify.rules.common.packages.import_guards import no_other_takes
 from npuify.rules.common.settled import settles
 from npuify.rules.common.statements import indentation
 from npuify.rules.precision.apex_forms import FORMS, Conversion, Form, canonical, convert_call
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.model import Edit
-    from npuify.rules.common.name_uses import Use
+    from npuify.rules.common.packages.name_uses import Use
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.language import mark, phrase, semicolons
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.import_guards import has_fallback, is_asked_for, may_not_run
+from npuify.rules.common.packages.import_guards import has_fallback, is_asked_for, may_not_run
 from npuify.rules.common.statements import ends_its_line, indentation, line_after
 from npuify.rules.common.surely_run import surely_runs
 from npuify.rules.precision.apex_uses import bound_names, removal
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.model import Edit
-    from npuify.rules.common.name_uses import Use
+    from npuify.rules.common.packages.name_uses import Use
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 

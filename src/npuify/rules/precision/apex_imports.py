@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
-from npuify.rules.common.package_members import replacement
+from npuify.rules.common.packages.import_guards import has_fallback, is_asked_for, no_other_takes
+from npuify.rules.common.packages.members import replacement
 from npuify.rules.precision.apex_uses import (
     bound_names,
     holds_apex,

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.rules.common.helper_branches import never_on_npu
-from npuify.rules.common.import_guards import has_fallback, is_asked_for, no_other_takes
-from npuify.rules.common.name_uses import Use, uses_of
+from npuify.rules.common.packages.import_guards import has_fallback, is_asked_for, no_other_takes
+from npuify.rules.common.packages.name_uses import Use, uses_of
 from npuify.rules.common.statements import _rest_of_line, ends_its_line, indentation
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
-from npuify.project.tensorflow import disables_second, starts_something, written_for
+from npuify.project.frameworks.tensorflow import disables_second, starts_something, written_for
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile

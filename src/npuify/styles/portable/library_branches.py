@@ -18,7 +18,7 @@ from npuify.styles.spelling import in_formatted_string
 
 if TYPE_CHECKING:
     from npuify.model import Edit
-    from npuify.rules.common.name_uses import Use
+    from npuify.rules.common.packages.name_uses import Use
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
     from npuify.rules.precision.apex_forms import Conversion

@@ -22,7 +22,7 @@ from npuify.model import NpuifyError
 from npuify.process.command import command as resolved
 from npuify.process.environment import let_begin, spare_amx
 from npuify.process.python import python_for
-from npuify.project.tensorflow_programs import has_tensorflow_alone
+from npuify.project.frameworks.tensorflow_programs import has_tensorflow_alone
 from npuify.simulator import launch as simulator
 from npuify.simulator.settings import PREFIX
 from npuify.simulator.settings import Settings as Simulated

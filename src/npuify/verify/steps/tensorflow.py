@@ -18,7 +18,7 @@ import msgspec
 from npuify.language import phrase
 from npuify.model import NpuifyError
 from npuify.process.python import answers, first_on_path, python_for
-from npuify.project.tensorflow_programs import averages, is_for_tensorflow, program_files
+from npuify.project.frameworks.tensorflow_programs import averages, is_for_tensorflow, program_files
 from npuify.verify.loss.model import Verdict
 from npuify.verify.loss.read import read_curve
 from npuify.verify.loss.run import compare_losses

@@ -11,7 +11,7 @@ from npuify.analysis.project import module_name
 from npuify.helpers import KERNELS
 from npuify.language import commas, phrase
 from npuify.model import Edit, Evidence, Finding, Safety, Severity
-from npuify.rules.common.helper_modules import import_finding
+from npuify.rules.common.packages.helper_modules import import_finding
 from npuify.rules.common.span_findings import span_finding
 from npuify.rules.packages.extensions.loading import Loading, may_load
 from npuify.rules.packages.extensions.written_kernels import either_way, import_lines

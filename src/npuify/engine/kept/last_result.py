@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.engine.kept_files import TOO_NEW, cache_folder, digest, own_code, write_whole
+from npuify.engine.kept.files import TOO_NEW, cache_folder, digest, own_code, write_whole
 from npuify.knowledge.hardware.facts import digest as hardware_digest
 from npuify.language import spoken
 from npuify.model import NpuifyError, ScanResult

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.project import EVERY_FILE
-from npuify.rules.common.default_options import holds_by_default, only_with
+from npuify.rules.common.defaults.conditions import holds_by_default, only_with
 from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:

@@ -224,7 +224,7 @@ def settings(
     Raises:
         NpuifyError: the style does not exist, or the project's settings are wrong.
     """
-    from npuify.cli.language import speak_as_configured
+    from npuify.cli.common.language import speak_as_configured
     from npuify.model import NpuifyError
     from npuify.options import Options, check_style
     from npuify.project.config import load_config

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.project.closures import Closures, bits_of
 from npuify.project.import_graph import CHOOSING
-from npuify.rules.common.default_options import only_with
-from npuify.rules.common.import_guards import has_fallback, may_not_run
+from npuify.rules.common.defaults.conditions import only_with
+from npuify.rules.common.packages.import_guards import has_fallback, may_not_run
 from npuify.rules.common.surely_run import surely_runs
 from npuify.rules.context import PythonFile
 

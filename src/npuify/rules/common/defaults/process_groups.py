@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.engine import Reach
 from npuify.language import phrase
-from npuify.rules.common.option_defaults import Known
+from npuify.rules.common.defaults.options import Known
 from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:

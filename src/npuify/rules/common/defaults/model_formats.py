@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
-from npuify.rules.common.option_defaults import Known
+from npuify.rules.common.defaults.options import Known
 
 if TYPE_CHECKING:
     from npuify.analysis.project import ProjectIndex

@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from npuify.cli.guard import guarded
-from npuify.cli.language import Command, Group
+from npuify.cli.common.guard import guarded
+from npuify.cli.common.language import Command, Group
 
 _PASSES_ON = {"allow_interspersed_args": False, "ignore_unknown_options": True, "allow_extra_args": True}
 """How a command is read that starts a program: what it does not know is the program's."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from npuify.analysis.explain import Row, explain_place
+from npuify.analysis.explained.rows import Row, explain_place
 from npuify.analysis.model import ProgramModel, Reach
 from npuify.analysis.project import ProjectIndex, module_name
 from npuify.language import phrase

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from npuify.analysis.project import EVERY_FILE
 from npuify.language import phrase
-from npuify.rules.common.callers import switch_of_callers
-from npuify.rules.common.model_formats import of_model_format
-from npuify.rules.common.option_defaults import Known, defaults_of
-from npuify.rules.common.parameter_defaults import default_of_parameter
-from npuify.rules.common.process_groups import of_environment, of_group, of_own_function
-from npuify.rules.common.setting_defaults import default_of_setting
+from npuify.rules.common.defaults.callers import switch_of_callers
+from npuify.rules.common.defaults.model_formats import of_model_format
+from npuify.rules.common.defaults.options import Known, defaults_of
+from npuify.rules.common.defaults.parameters import default_of_parameter
+from npuify.rules.common.defaults.process_groups import of_environment, of_group, of_own_function
+from npuify.rules.common.defaults.settings import default_of_setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

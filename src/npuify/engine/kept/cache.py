@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.engine.kept_files import TOO_NEW, cache_folder, digest, own_code, write_whole
+from npuify.engine.kept.files import TOO_NEW, cache_folder, digest, own_code, write_whole
 from npuify.knowledge.hardware.facts import digest as hardware_digest
 from npuify.model import FileError, Finding, LedgerEntry, Program  # noqa: TC001 - msgspec reads the annotations
 from npuify.project.import_graph import Imports  # noqa: TC001 - msgspec reads the annotations

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.rules.common.option_defaults import Known, constant, default_of_field
+from npuify.rules.common.defaults.options import Known, constant, default_of_field
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from npuify.engine.reach import Reaches
+from npuify.engine.programs.reach import Reaches
 from npuify.language import phrase
 from npuify.model import FileError, Program, Start
 from npuify.rules.common.device_options import device_options, left_on_cpu, may_choose_device, without

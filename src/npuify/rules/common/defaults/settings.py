@@ -7,7 +7,7 @@ import posixpath
 from typing import TYPE_CHECKING, Any, Final
 
 from npuify.analysis.files import DEFINITIONS
-from npuify.rules.common.option_defaults import Known, text_of
+from npuify.rules.common.defaults.options import Known, text_of
 from npuify.source.settings import UnreadableSettings, read
 
 if TYPE_CHECKING:

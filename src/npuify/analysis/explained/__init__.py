@@ -1,0 +1,1 @@
+"""What the program model knows of a place, for people."""

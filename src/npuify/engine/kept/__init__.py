@@ -1,0 +1,1 @@
+"""What scans keep for the next one."""

@@ -1,0 +1,1 @@
+"""The programs of a project, and what each reaches."""

@@ -1,0 +1,1 @@
+"""The frameworks that a project stands on."""

@@ -1,0 +1,1 @@
+"""Defaults of options, settings and parameters, and what runs with them."""

@@ -1,0 +1,1 @@
+"""What rules ask about packages: their members, imports and what takes their place."""
