@@ -1,0 +1,23 @@
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
+import onnxruntime
+import torch
+
+NAMES = {"cuda": "CANNExecutionProvider"}
+
+
+def decode_execution_providers(names):
+    known = onnxruntime.get_available_providers()
+    return [one for one in known if one.replace("ExecutionProvider", "").lower() in names]
+
+
+def suggest():
+    available = [one.replace("ExecutionProvider", "").lower() for one in onnxruntime.get_available_providers()]
+    for name in ("cann", "rocm", "coreml", "dml"):
+        if name in available:
+            return name
+    return "cpu"
+
+
+providers = decode_execution_providers(["cann"])
+x = torch.ones(2, device="cuda")
