@@ -63,6 +63,21 @@ def auction() -> Case:
     return run, plain
 
 
+def bilateral_filter() -> Case:
+    """Against the window of each voxel unfolded."""
+    volume = torch.rand(1, 1, 24, 24, 24)
+
+    def plain() -> Any:
+        around = functional.pad(volume, (2,) * 6).unfold(2, 5, 1).unfold(3, 5, 1).unfold(4, 5, 1)
+        there = functional.pad(torch.ones_like(volume), (2,) * 6).unfold(2, 5, 1).unfold(3, 5, 1).unfold(4, 5, 1)
+        steps = torch.arange(-2.0, 3) ** 2
+        far = steps[:, None, None] + steps[:, None] + steps
+        weight = there * torch.exp(-(far + (around - volume[..., None, None, None]) ** 2) / 2)
+        return (weight * around).sum((5, 6, 7)) / weight.sum((5, 6, 7))
+
+    return lambda: module("bilateral_filter").forward_3d(volume, 1.0, 1.0, 1.0, 1.0)[0], plain
+
+
 def boxes_bev() -> Case:
     """Boxes that are not turned, against their sides."""
     boxes = torch.cat([torch.rand(300, 2) * 20, torch.zeros(300, 1), torch.rand(300, 3) + 1, torch.zeros(300, 1)], 1)
@@ -563,7 +578,8 @@ def wkv_heads() -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     one.__name__: one
     for one in (
-        *(attention_softmax, auction, boxes_bev, carafe, correlation_lookup, cross_entropy, earth_mover, encoders),
+        *(attention_softmax, auction, bilateral_filter, boxes_bev, carafe, correlation_lookup, cross_entropy),
+        *(earth_mover, encoders),
         *(expert_routing, flow, forward_warp, fused_bias_act, gated_activations, gptq_matmul, hadamard, masked_conv),
         *(
             multi_tensor,

@@ -228,6 +228,35 @@ def test_a_lambda_may_swap_what_it_is_given() -> None:
     assert len({"", straight, swapped, _digest()}) == 4
 
 
+_MACRO = """\
+#define LAUNCH(CORNERS, size) \\
+  pick_kernel<scalar_t><<<1, THREADS>>>(n, CORNERS, size, pad, out.data<scalar_t>())
+
+at::Tensor pick_cuda"""
+LAUNCHED_BY_A_MACRO = _with(
+    KERNEL,
+    (
+        (
+            "pick_kernel<scalar_t><<<blocks, THREADS, 0, stream>>>"
+            "(n, points.data<scalar_t>(), size, pad, out.data<scalar_t>())"
+        ),
+        "LAUNCH(points.data<scalar_t>(), size)",
+    ),
+    ("at::Tensor pick_cuda", _MACRO),
+)
+
+
+@pytest.mark.parametrize("change", [("size + pad)", "size - pad)"), ("at > -1", "at >= -1"), ("- 0.5f", "- 0.0f")])
+def test_what_a_macro_launches_counts(change: tuple[str, str]) -> None:
+    """A kernel that only a macro names could have been any other: its text was the macro's and no more."""
+    assert _digest(_with(LAUNCHED_BY_A_MACRO, change)) not in ("", _digest(LAUNCHED_BY_A_MACRO))
+
+
+def test_what_a_macro_launches_has_to_be_there() -> None:
+    text = LAUNCHED_BY_A_MACRO
+    assert _digest(text[: text.index("template")] + text[text.index("#define LAUNCH") :]) == ""
+
+
 def test_a_kernel_that_is_not_there_is_not_known() -> None:
     without = KERNEL[: KERNEL.index("template")] + KERNEL[KERNEL.index("at::Tensor pick_cuda") :]
     assert _digest(without) == ""

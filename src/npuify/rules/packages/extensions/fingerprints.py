@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from npuify.source.native.definitions import Definitions, definitions_in, named_arguments
 from npuify.source.native.form import filled, form_of
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
 
     from npuify.source.native.file import Binding
     from npuify.source.native.form import Form
+
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 class Fingerprints:
@@ -39,7 +42,7 @@ class Fingerprints:
         self._built_with = built_with
         self._forms: dict[str, Definitions] = {}
         self._found: dict[tuple[str, str], str | None] = {}
-        self._constants: dict[tuple[str, str], str] = {}
+        self._constants: dict[tuple[str, str], str | None] = {}
 
     def of(self, relative: str, binding: Binding) -> str:
         """The digest of an operator, or nothing where a part of its code cannot be read.
@@ -85,17 +88,14 @@ class Fingerprints:
         parts = []
         for name in form.holes:
             function, kind = self._function(place, name), self._type(place, name)
-            if function is None or kind is None or (name in form.launched and not function and not kind):
+            constant = "" if function else self._constant(place, name)
+            if None in (function, kind, constant) or (name in form.launched and not function and not kind):
                 return None
             if not function and not kind and self._declares(place, name):
                 # What a project generates when it is built.
                 return None
             # A type and its constructors have one name.
-            parts.append(
-                filled(kind, [function])
-                if function and kind
-                else function or self._constant(place, name) or kind or name
-            )
+            parts.append(filled(kind, [function]) if function and kind else function or constant or kind or name)
         for name in form.qualified:
             function = self._function(place, name)
             if function is None or (not function and name in form.launched):
@@ -105,24 +105,46 @@ class Fingerprints:
                 return None
             # Names of torch and CUDA stay as they stand in the form.
             known = function or self._constant(place, name)
+            if known is None:
+                return None
             parts += [one for one in (known, kind) if one]
         return filled(form.digest, parts)
 
-    def _constant(self, place: str, name: str) -> str:
-        """The digest of a macro, constant or alias of a type; empty where the project defines none of that name."""
+    def _constant(self, place: str, name: str) -> str | None:
+        """The digest of a macro, constant or alias of a type, with the functions that a macro calls.
+
+        Empty where the project defines none of that name, None where a part of it cannot be read.
+        """
         key = (place, name)
         if key not in self._constants:
             self._constants[key] = ""  # inside itself its name stays
             for file in (place, *self._constants_near(place)):
                 texts = self._of_file(file).others.get(name)
                 if texts:
-                    forms = [form_of(text) for text in texts]
-                    inner = [
-                        filled(one.digest, [self._constant(file, hole) or hole for hole in one.holes]) for one in forms
-                    ]
-                    self._constants[key] = filled("constant", sorted(inner))
+                    inner = [self._of_constant(place, file, text) for text in texts]
+                    known = sorted(one for one in inner if one is not None)
+                    self._constants[key] = filled("constant", known) if len(known) == len(inner) else None
                     break
         return self._constants[key]
+
+    def _of_constant(self, place: str, file: str, text: str) -> str | None:
+        form = form_of(text)
+        given = set(_NAME.findall(text.partition(")")[0])) if text.startswith("(") else set()
+        parts: list[str] = []
+        for name, hole in [*((one, True) for one in form.holes), *((one, False) for one in form.qualified)]:
+            if name in given:
+                # What a macro is given stands where it is called.
+                function: str | None = ""
+            else:
+                function = self._function(place, name)
+            if function is None or (name in form.launched and not function and name not in given):
+                return None
+            known = function or (self._constant(file, name) if hole else "")
+            if known is None:
+                return None
+            if hole or known:
+                parts.append(known or name)
+        return filled(form.digest, parts)
 
     def _type(self, place: str, name: str) -> str | None:
         """The digest of a structure or class with what it uses; empty if there is none, None if it cannot be read."""
