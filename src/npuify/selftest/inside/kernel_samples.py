@@ -54,6 +54,7 @@ SAMPLES: dict[str, Callable[[], tuple[Any, ...]]] = {
         2,
         2,
     ),
+    "replacements.bilateral_filter:forward_3d": lambda: (_numbers(1, 1, 4, 3, 5), 0.7, 0.5, 0.9, 0.4),
     "replacements.boxes_bev:boxes_overlap_bev": lambda: (_positive(4, 7), _positive(3, 7, seed=5), _empty(4, 3)),
     "replacements.causal_conv1d:fwd_with_sequences": lambda: (
         _numbers(2, 4, 8),
@@ -74,6 +75,7 @@ SAMPLES: dict[str, Callable[[], tuple[Any, ...]]] = {
     "replacements.earth_mover:approxmatch_forward": lambda: (_numbers(1, 5, 3), _numbers(1, 5, 3, seed=6)),
     "replacements.flow:channelnorm_forward": lambda: (_numbers(1, 2, 4, 4), _empty(1, 1, 4, 4), 2),
     "replacements.fused_bias_act:fused_bias_act": lambda: (_numbers(2, 4), _numbers(4), _empty(0), 3, 0, 0.2, 1.4),
+    "replacements.gated_activations:silu_and_mul": lambda: (_empty(3, 4), _numbers(3, 8)),
     "replacements.hadamard:fast_hadamard_transform": lambda: (_numbers(3, 8), 0.5),
     "replacements.masked_softmax:scaled_forward": lambda: (_numbers(2, 2, 4, 8).half(), 0.5),
     "replacements.masked_softmax:generic_forward": lambda: (_numbers(2, 2, 4, 8).half(), _mask(2, 1, 4, 8), 0.5),
@@ -105,6 +107,12 @@ SAMPLES: dict[str, Callable[[], tuple[Any, ...]]] = {
         _positive(1, 3, 16, 16),
         _positive(1, 3, 16, 16, seed=6),
         True,
+    ),
+    "replacements.transducer_loss:rnnt_loss": lambda: (
+        _numbers(2, 4, 3, 5).log_softmax(-1),
+        _whole([[1, 2], [4, 3]]),
+        _whole([4, 3]),
+        _whole([2, 1]),
     ),
     "replacements.upfirdn2d:upfirdn2d": lambda: (_numbers(2, 8, 8, 1), _numbers(3, 3), 1, 1, 1, 1, 1, 1, 1, 1),
     "replacements.voxels:dynamic_voxelize": lambda: (
