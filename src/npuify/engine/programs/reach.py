@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 import posixpath
-import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.engine.programs.nodes import beginning_of, function_around, is_only_for_types, last_name, names_of
 from npuify.project.closures import Closures, bits_of
 from npuify.project.import_graph import CHOOSING
 from npuify.rules.common.defaults.conditions import only_with
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from npuify.project.import_graph import ImportGraph, Statement
     from npuify.project.programs import Closure, Programs
     from npuify.rules.run import Run
-
-_WORD: Final = re.compile(rb"[A-Za-z_]\w*")
-_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class Reach(NamedTuple):
@@ -303,9 +300,9 @@ class Reaches:
         found: list[ast.AST] = []
         python.source.visit([line], found.append)
         imports = [one for one in found if isinstance(one, (ast.Import, ast.ImportFrom)) and one.lineno == line]
-        if not imports or _only_for_types(imports[0], python):
+        if not imports or is_only_for_types(imports[0], python):
             return None
-        function = _function(imports[0], python)
+        function = function_around(imports[0], python)
         namers = self._namers_of(function, python) if function is not None else None
         is_unsure = may_not_run(imports[0], python) and not surely_runs(imports[0], python)
         return _Way(namers, has_fallback(imports[0], python), only_with(imports[0], python), is_unsure)
@@ -316,7 +313,7 @@ class Reaches:
         relative = file.source.relative
         key = (relative, function.name)
         if key not in self._namers:
-            names, words = _names_of(function, file)
+            names, words = names_of(function, file)
             self._namers[key] = None
             if names.isdisjoint(words) and b"globals" not in words:
                 project = self._run.project
@@ -361,15 +358,17 @@ class Reaches:
         calls = [
             node
             for node in python.nodes_on_lines_with("import_module", "__import__", "spec_from_file_location", "locate")
-            if isinstance(node, ast.Call) and node.lineno == line and CHOOSING.match(f"{_last(node.func)}(".encode())
+            if isinstance(node, ast.Call)
+            and node.lineno == line
+            and CHOOSING.match(f"{last_name(node.func)}(".encode())
         ]
         if len(calls) != 1:
             return _Choice(top, None)
         if only_with(calls[0], python):
             return None
-        function = _function(calls[0], python)
+        function = function_around(calls[0], python)
         namers = self._namers_of(function, python) if function is not None else None
-        package = _beginning(calls[0].args[0]) if calls[0].args else ""
+        package = beginning_of(calls[0].args[0]) if calls[0].args else ""
         if not package.endswith("."):
             return _Choice(top, namers)
         if package.startswith("."):
@@ -383,63 +382,3 @@ class Reaches:
 
     def _python(self, file: str) -> PythonFile | None:
         return PythonFile.of_project(file, self._run)
-
-
-def _only_for_types(node: ast.AST, file: PythonFile) -> bool:
-    """Whether a statement is for those who check types, and never runs."""
-    current = node
-    for up in file.ancestors(node):
-        if isinstance(up, ast.If) and current in up.body and _last(up.test) == "TYPE_CHECKING":
-            return True
-        current = up
-    return False
-
-
-def _function(node: ast.AST, file: PythonFile) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    """The plain function of the module in which a node stands.
-
-    A method may be called by a framework that no text names, and a decorator may hand a function to anybody.
-    """
-    outermost = None
-    for up in file.ancestors(node):
-        if isinstance(up, ast.ClassDef):
-            return None
-        if isinstance(up, _FUNCTIONS):
-            outermost = up
-    return outermost if outermost is not None and not outermost.decorator_list else None
-
-
-def _names_of(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile
-) -> tuple[frozenset[bytes], frozenset[bytes]]:
-    """The names of a function and of the tables that hold it, and all words of the file around these."""
-    names = {function.name}
-    spans = [(file.source.start(function), file.source.end(function))]
-    for node in file.source.tree.body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, (ast.Dict, ast.List, ast.Tuple)):
-            held = any(isinstance(one, ast.Name) and one.id == function.name for one in ast.walk(node.value))
-            if held and isinstance(node.targets[0], ast.Name):
-                names.add(node.targets[0].id)
-                spans.append((file.source.start(node), file.source.end(node)))
-    words: set[bytes] = set()
-    begin = 0
-    for start, end in [*sorted(spans), (len(file.source.data), 0)]:
-        words.update(_WORD.findall(file.source.data[begin:start]))
-        begin = end
-    return frozenset(name.encode() for name in names), frozenset(words)
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def _beginning(node: ast.expr) -> str:
-    """The text with which a string begins that is put together."""
-    if isinstance(node, ast.JoinedStr) and node.values:
-        node = node.values[0]
-    while isinstance(node, ast.BinOp):
-        node = node.left
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "format":
-        node = node.func.value
-    text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-    return re.split(r"[{%]", text, maxsplit=1)[0]
