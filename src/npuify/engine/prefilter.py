@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.own_cuda import may_define_cuda
@@ -16,7 +17,7 @@ from npuify.project.import_graph import imports_of
 from npuify.project.traces import Trace, trace
 from npuify.rules.common.npu_support import supports_npu
 from npuify.rules.devices.default_types import may_make_default_type, sets_cuda_as_default
-from npuify.rules.packages.imports import import_names
+from npuify.rules.packages.imports import IMPORTING, import_names
 from npuify.source.python.python2 import may_be_python_2
 
 if TYPE_CHECKING:
@@ -54,18 +55,31 @@ class Prefilter:
     Args:
         selection, style, place_on_npu, soc: which rules count, as :class:`npuify.engine.ruleset.RuleSet` takes them.
         rules: those rules, where they were prepared already.
+        own: top-level names of the project's own modules: to import these asks for no package.
     """
 
     def __init__(
-        self, selection: Selection, style: str, place_on_npu: bool, soc: str, rules: RuleSet | None = None
+        self,
+        selection: Selection,
+        style: str,
+        place_on_npu: bool,
+        soc: str,
+        rules: RuleSet | None = None,
+        own: frozenset[str] = frozenset(),
     ) -> None:
-        self._arguments = (selection, style, place_on_npu, soc)
+        self._arguments = (selection, style, place_on_npu, soc, None, own)
         self._opt_ins = selection.opt_ins
         self._rules = rules or RuleSet(rules_to_run(selection), style, place_on_npu=place_on_npu, soc=soc)
-        self._packages = import_names()
+        self._packages = frozenset(name for name in import_names() if name.partition(".")[0] not in own)
         self._parts = tuple(name.lower().encode() for name in self._packages if "." in name)
+        tops = sorted({name.partition(".")[0].lower() for name in self._packages})
+        self._words = frozenset(f"{before}{top}".encode() for top in tops for before in IMPORTING)
+        self._imported = re.compile(
+            rb"^[ \t]*(?:import[ \t][^\n]*|from[ \t]+)\b(?:%b)\b" % "|".join(map(re.escape, tops)).encode(),
+            re.MULTILINE,
+        )
 
-    def __reduce__(self) -> tuple[type[Prefilter], tuple[Selection, str, bool, str]]:
+    def __reduce__(self) -> tuple[type[Prefilter], tuple[Selection, str, bool, str, None, frozenset[str]]]:
         return Prefilter, self._arguments
 
     def __call__(self, file: ToPrefilter) -> Prefiltered:
@@ -89,6 +103,7 @@ class Prefilter:
             rules.may_concern(lower)
             or any(name.partition(".")[0] in self._packages for name, _ in shows.imports)
             or any(part in lower for part in self._parts)
+            or self._imports_package(lower)
             # Without a word of any rule it would never be parsed, and nobody told that it is no Python 3.
             or may_be_python_2(raw)
         )
@@ -111,6 +126,10 @@ class Prefilter:
             imports=imports_of(raw) if file.kind == "python" else None,
         )
         return Prefiltered(known, rules.words.matches(lower) if python else None)
+
+    def _imports_package(self, lower: bytes) -> bool:
+        """Whether a file, in lower case, imports a package that fails or differs on an NPU machine."""
+        return not self._rules.words.in_text(lower).isdisjoint(self._words) and self._imported.search(lower) is not None
 
 
 _WIDE = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))

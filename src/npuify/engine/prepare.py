@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from npuify.analysis.project import ProjectIndex
+from npuify.analysis.project import ProjectIndex, module_name
 from npuify.engine.analysers import analysers_for, kinds
 from npuify.engine.catalog import checked_selection
 from npuify.engine.extension_survey import survey_extensions
@@ -31,11 +31,12 @@ from npuify.project.included import included_requirements
 from npuify.project.programs import Programs
 from npuify.project.survey import KINDS, share_of_tensorflow, survey
 from npuify.rules.packages.extensions.replaced import as_replaced, replaced_extensions
+from npuify.rules.packages.imports import import_names
 from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_style
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from npuify.engine.extension_survey import ExtensionSurvey
@@ -141,7 +142,8 @@ def prepare(
     found = _find(paths, options)
     target = _target(root, found.everything, options)
     aim = f"{target.release.torch_npu} {target.soc} {' '.join(target.vllm)} {target.tensorflow.line}"
-    style = f"{options.style} {options.place_on_npu} {options.device_default} {spoken()}"
+    own = _own_packages(found.files)
+    style = " ".join((options.style, str(options.place_on_npu), options.device_default, spoken(), *sorted(own)))
     cache = ScanCache(root, asked, aim, enabled=options.cache, style=style)
     to_prefilter = _not_cached(found, cache)
     processes = processes or Processes(1)
@@ -151,7 +153,7 @@ def prepare(
     operators = as_replaced(extensions.operators, selection.opt_ins.extensions)
     rules = RuleSet(rules_to_run(selection), options.style, place_on_npu=options.place_on_npu, soc=target.soc)
     prefiltered = processes.map(
-        Prefilter(selection, options.style, options.place_on_npu, target.soc, rules),
+        Prefilter(selection, options.style, options.place_on_npu, target.soc, rules, own),
         to_prefilter,
         files_per_process=FILES_PER_PROCESS,
         on_crash=lambda error: Prefiltered(error=error),
@@ -274,6 +276,12 @@ def _not_cached(found: _Files, cache: ScanCache) -> list[ToPrefilter]:
         for file in found.files
         if not _is_data(file, now := found.stamps[file.relative]) and cache.file(file.relative, now) is None
     ]
+
+
+def _own_packages(files: Iterable[ProjectFile]) -> frozenset[str]:
+    """The packages of npuify's tables that the project itself is, or hides by a folder of that name."""
+    own = {module_name(file.relative).partition(".")[0] for file in files if file.kind == "python"}
+    return frozenset(own & {name.partition(".")[0] for name in import_names()})
 
 
 def _is_data(file: ProjectFile, now: Stamp | None) -> bool:

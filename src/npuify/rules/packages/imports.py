@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge import packages
 from npuify.language import phrase
@@ -31,6 +31,10 @@ _OWN_RULES = frozenset(("flash_attn", "xformers"))
 _NVML = frozenset(("pynvml", "py3nvml", "nvidia_smi"))
 
 
+IMPORTING: Final = ("import ", "from ", ", ")
+"""What stands before the name of a package that is imported."""
+
+
 def _words() -> tuple[str, ...]:
     words: set[str] = set()
     for name, row in packages().items():
@@ -38,21 +42,19 @@ def _words() -> tuple[str, ...]:
             words.add(name.rpartition(".")[2].rstrip("*").lower())
             continue
         top = name.partition(".")[0].lower()
-        words |= {f"{before}{top}" for before in ("import ", "from ", ", ")}
+        words |= {f"{before}{top}" for before in IMPORTING}
     return tuple(sorted(words))
 
 
 def import_names() -> frozenset[str]:
-    """The packages that fail on an NPU machine, for whose import alone a file is worth looking at.
+    """The packages that fail or differ on an NPU machine: for their import alone a file is worth looking at.
 
     Of a part of a package (``nvidia.dali``) the whole name.
     """
-    rows = packages().items()
-    fails = ("none", "replacement")
     return frozenset(
         name
-        for name, row in rows
-        if row.status in fails and row.severity is Severity.ERROR and name not in row.names and "*" not in name
+        for name, row in packages().items()
+        if row.severity is not Severity.INFO and name not in row.names and "*" not in name
     )
 
 
