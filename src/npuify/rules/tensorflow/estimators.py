@@ -10,6 +10,16 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, without_keyword, wrap
 from npuify.rules.common.calls import argument, keyword_of
 from npuify.rules.registry import rule
+from npuify.rules.tensorflow.estimator_kinds import (
+    KNOWN,
+    OWN,
+    TPU,
+    base_of,
+    estimator_made,
+    estimator_name,
+    initialises_its_base,
+    takes_config,
+)
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, line_of
 from npuify.rules.tensorflow.run_configs import RUN_CONFIGS, for_servers, with_servers
 
@@ -20,13 +30,6 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
-_CANNED: Final = frozenset(
-    f"tf.estimator.{kind}{what}"
-    for kind in ("DNN", "Linear", "DNNLinearCombined", "Baseline", "BoostedTrees")
-    for what in ("Classifier", "Regressor", "Estimator")
-)
-_OWN: Final = "tf.estimator.Estimator"
-_TPU: Final = ("tf.contrib.tpu.TPUEstimator", "tf.estimator.tpu.TPUEstimator")
 _DROPPED: Final = ("train_distribute", "eval_distribute", "experimental_distribute", "device_fn", "protocol")
 
 
@@ -34,18 +37,24 @@ _DROPPED: Final = ("train_distribute", "eval_distribute", "experimental_distribu
     "NPU906",
     "estimator-without-npu",
     Safety.SAFE,
-    words=("estimator(", "classifier(", "regressor("),
+    words=(
+        *("estimator", "classifier(", "classifier)", "classifier,", "regressor(", "regressor)", "regressor,"),
+        *("kmeans(", "kmeansclustering(", "gmm(", "svm(", "walsmatrixfactorization(", "__init__(", "experiment("),
+    ),
     also_in_file=FRAMEWORKS,
     without_torch=True,
     source="npu_bridge/npu_init.py: npu_run_config_init",
 )
-def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+def estimator_without_npu(node: ast.Call | ast.ClassDef, file: PythonFile) -> Iterator[Diagnostic]:
     """An Estimator of TensorFlow 1 runs on the NPU when its run configuration carries the adapter's session settings.
 
     This is the small form, which keeps ``Estimator`` and ``RunConfig``. The adapter's own ``NPUEstimator`` and
     ``NPURunConfig`` also broadcast variables by themselves and take options such as ``iterations_per_loop``, but save
     checkpoints every 100 steps where nothing is said, and need ``JOB_ID``. They are written where nothing else will do:
     for parameter servers, which several processes with ``TF_CONFIG`` make up.
+
+    A class derived from one passes its configuration to the base, and is edited there. Estimators of ``tf.contrib`` and
+    those made of a Keras model take the same form, to be reviewed: on TensorFlow 1.15 all their sessions carry it.
 
     Before::
 
@@ -65,26 +74,39 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         config = tf.estimator.RunConfig(model_dir="out")
         estimator = tf.estimator.Estimator(model_fn=model, config=npu_run_config_init(run_config=config))
     """
-    name = api_name(node.func, file)
-    is_tpu = name in _TPU
-    if not (is_tpu or name == _OWN or name in _CANNED):
+    if isinstance(node, ast.ClassDef):
+        yield from _derived(node, file)
         return
-    config = keyword_of(node, "config") if name in _CANNED or is_tpu else argument(node, 2, "config")
-    if config is not None and (called(config, "npu_run_config_init") or _assigned_npu(config, file)):
+    made = estimator_made(node, file)
+    if made is None:
+        yield from _experiment(node, file)
+        return
+    name, config = made.name, made.config
+    is_tpu = name in TPU
+    if config is not None and _carries_npu(config, file):
         return
     line = line_of(file)
-    if line in ("2", "") or (config is None and has_unknown_arguments(node)):
+    by_hand = (
+        not takes_config(name)
+        or (made.inherited and is_tpu)
+        or (line == "v1 on 2" and name.startswith("tf.contrib."))
+        or (config is None and (has_unknown_arguments(node) or not made.certain))
+    )
+    if line in ("2", "") or by_hand:
         yield file.report(
             node,
             phrase("{name} needs the adapter's session settings in its run configuration", name=name),
             safety=Safety.MANUAL,
             severity=Severity.WARNING,
             subject=name,
-            advice="give it config=npu_run_config_init(run_config=...), with TensorFlow 2 from npu_device.compat.v1"
+            advice="it has no config that is known: see whether it takes one, else write its model_fn for "
+            "tf.estimator.Estimator"
+            if not takes_config(name)
+            else "give it config=npu_run_config_init(run_config=...), with TensorFlow 2 from npu_device.compat.v1"
             + ("" if line else "; --tf-adapter 1.15 or 2.6.5 tells which is meant"),
         )
         return
-    servers = with_servers(node, file) if name == _OWN and line == "1" else None
+    servers = with_servers(node, file) if name == OWN and not made.inherited and line == "1" else None
     if servers is not None:
         yield file.report(
             node,
@@ -116,7 +138,53 @@ def estimator_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
             subject=name,
         )
     else:
-        yield file.report(node, message, edits=edits, subject=name)
+        documented = name.startswith("tf.estimator.")
+        yield file.report(node, message, edits=edits, safety=Safety.SAFE if documented else Safety.REVIEW, subject=name)
+
+
+def _derived(definition: ast.ClassDef, file: PythonFile) -> Iterator[Diagnostic]:
+    """A class that leaves the arguments of its base to those who make it."""
+    base = base_of(definition, file)
+    if not base or initialises_its_base(definition):
+        return
+    made = [
+        one
+        for one in file.nodes_on_lines_with(definition.name)
+        if isinstance(one, ast.Call) and called(one, definition.name)
+    ]
+    configs = [keyword_of(one, "config") for one in made]
+    if made and all(config is not None and _carries_npu(config, file) for config in configs):
+        return
+    yield file.report(
+        next(one for one in definition.bases if estimator_name(one, file) == base),
+        phrase(
+            "{own} is a {name}, which runs on the CPU without the adapter's session settings",
+            own=definition.name,
+            name=base,
+        ),
+        safety=Safety.MANUAL,
+        severity=Severity.ERROR,
+        subject=base,
+        advice="where it is made, give it config=npu_run_config_init(run_config=...)",
+    )
+
+
+def _experiment(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """An ``Experiment`` trains in the sessions of its estimator, which has to be in sight."""
+    name = api_name(node.func, file)
+    if not (name.startswith("tf.contrib.learn.") and name.endswith(".Experiment")):
+        return
+    calls = (one for one in file.nodes_on_lines_with("NPUEstimator", "__init__", *KNOWN) if isinstance(one, ast.Call))
+    if any(called(one, "NPUEstimator") or estimator_made(one, file) is not None for one in calls):
+        return
+    yield file.report(
+        node,
+        phrase("{name} trains in the sessions of its estimator, which is not made in this file", name=name),
+        safety=Safety.MANUAL,
+        severity=Severity.WARNING,
+        subject=name,
+        advice="see that its estimator has config=npu_run_config_init(run_config=...)",
+    )
 
 
 def _off_tpus(estimator: ast.Call, file: PythonFile) -> list[Edit]:
@@ -127,7 +195,8 @@ def _off_tpus(estimator: ast.Call, file: PythonFile) -> list[Edit]:
     return [file.replace(given, "False")] if isinstance(given, ast.Constant) and given.value is True else []
 
 
-def _assigned_npu(config: ast.expr, file: PythonFile) -> bool:
+def _carries_npu(config: ast.expr, file: PythonFile) -> bool:
+    """Whether a run configuration has the adapter's session settings already."""
     values = file.assigned(config) if isinstance(config, ast.Name) else [config]
     return any(called(value, "npu_run_config_init") or called(value, "NPURunConfig") for value in values)
 

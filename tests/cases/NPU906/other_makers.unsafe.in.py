@@ -1,0 +1,16 @@
+import tensorflow as tf
+from tensorflow.contrib import learn
+from tensorflow.contrib.learn.python.learn.estimators.estimator import Estimator
+
+model = tf.keras.models.Sequential([tf.keras.layers.Dense(1)])
+config = tf.estimator.RunConfig(model_dir="out")
+first = tf.keras.estimator.model_to_estimator(model, None, None, "out", config)
+second = tf.keras.estimator.model_to_estimator(keras_model=model)
+third = learn.Estimator(model_fn=fn, config=learn.RunConfig(save_summary_steps=5))
+fourth = Estimator(fn, "out")
+fifth = learn.DNNClassifier(hidden_units=[3], feature_columns=[])
+sixth = tf.estimator.experimental.KMeans(num_clusters=2)
+experiment = learn.Experiment(third, train_input_fn=data, eval_input_fn=data)
+other = learn.LinearClassifier(**arguments)
+saved = tf.contrib.estimator.SavedModelEstimator("out")
+done = learn.SVM("id", config=npu_run_config_init(run_config=learn.RunConfig()))
