@@ -1,5 +1,6 @@
 import tensorflow as tf
 from tensorflow.contrib import learn
+from tensorflow.contrib.boosted_trees.estimator_batch.estimator import GradientBoostedDecisionTreeRanker
 from tensorflow.contrib.learn.python.learn.estimators.estimator import Estimator
 
 model = tf.keras.models.Sequential([tf.keras.layers.Dense(1)])
@@ -10,6 +11,7 @@ third = learn.Estimator(model_fn=fn, config=learn.RunConfig(save_summary_steps=5
 fourth = Estimator(fn, "out")
 fifth = learn.DNNClassifier(hidden_units=[3], feature_columns=[])
 sixth = tf.estimator.experimental.KMeans(num_clusters=2)
+seventh = GradientBoostedDecisionTreeRanker(head, trees)
 experiment = learn.Experiment(third, train_input_fn=data, eval_input_fn=data)
 other = learn.LinearClassifier(**arguments)
 saved = tf.contrib.estimator.SavedModelEstimator("out")

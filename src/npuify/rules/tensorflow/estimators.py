@@ -39,7 +39,16 @@ _DROPPED: Final = ("train_distribute", "eval_distribute", "experimental_distribu
     Safety.SAFE,
     words=(
         *("estimator", "classifier(", "classifier)", "classifier,", "regressor(", "regressor)", "regressor,"),
-        *("kmeans(", "kmeansclustering(", "gmm(", "svm(", "walsmatrixfactorization(", "__init__(", "experiment("),
+        *(
+            "kmeans(",
+            "kmeansclustering(",
+            "gmm(",
+            "svm(",
+            "walsmatrixfactorization(",
+            "__init__(",
+            "ranker(",
+            "experiment(",
+        ),
     ),
     also_in_file=FRAMEWORKS,
     without_torch=True,
