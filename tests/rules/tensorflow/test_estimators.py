@@ -76,3 +76,9 @@ def test_another_line_is_told(tensorflow: str) -> None:
     found = [one for one in findings(text, tensorflow=tensorflow) if one.code == "NPU906"]
     assert [one.safety for one in found] == [Safety.MANUAL]
     assert "npu_run_config_init" in found[0].advice
+
+
+def test_servers_whose_estimator_is_made_elsewhere_are_told_at_the_configuration() -> None:
+    text = "tf.placeholder(tf.float32)\nstart(tf.estimator.RunConfig(model_dir='o', train_distribute=s))\n"
+    text = "import tensorflow as tf\n\ns = tf.distribute.experimental.ParameterServerStrategy()\n" + text
+    assert [one.code for one in findings(text, tensorflow="1") if one.code in ("NPU906", "NPU907")] == ["NPU907"]

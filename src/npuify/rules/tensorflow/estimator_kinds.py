@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 OWN: Final = "tf.estimator.Estimator"
 TPU: Final = ("tf.contrib.tpu.TPUEstimator", "tf.estimator.tpu.TPUEstimator")
-_CONFIG_AT: Final = {
+CONFIG_AT: Final = {
     OWN: 2,
     "tf.estimator.BaselineClassifier": 5,
     "tf.estimator.BaselineEstimator": 3,
@@ -76,7 +76,7 @@ _CONFIG_AT: Final = {
     "tf.contrib.timeseries.TimeSeriesRegressor": 4,
 }
 """Where ``config`` stands, without ``self``. Source: the signatures of TensorFlow 1.15."""
-KNOWN: Final = tuple(sorted({name.rpartition(".")[2] for name in _CONFIG_AT}))
+KNOWN: Final = tuple(sorted({name.rpartition(".")[2] for name in CONFIG_AT}))
 """Their last names."""
 _KINDS: Final = ("Estimator", "Classifier", "Regressor")
 
@@ -107,30 +107,30 @@ def estimator_made(node: ast.Call, file: PythonFile) -> Made | None:
         name = estimator_name(func, file)
     if not name:
         return None
-    at = _CONFIG_AT.get(name)
+    at = CONFIG_AT.get(name)
     config = argument(node, before + at if at is not None and certain else len(node.args), "config")
     return Made(name, config, inherited, certain)
 
 
 def takes_config(name: str) -> bool:
     """Whether an Estimator is known to take ``config``."""
-    return name in _CONFIG_AT
+    return name in CONFIG_AT
 
 
 def estimator_name(node: ast.expr, file: PythonFile) -> str:
     """The name of the Estimator that an expression denotes; empty for anything else."""
     name = api_name(node, file)
-    if name in _CONFIG_AT:
+    if name in CONFIG_AT:
         return name
     parts = name.split(".")
     if name.startswith("tf.estimator."):
         # By the module where it is written: tensorflow.python.estimator.canned.dnn.
         short = f"tf.estimator.{parts[-1]}"
-        return short if short in _CONFIG_AT else ""
+        return short if short in CONFIG_AT else ""
     if not name.startswith("tf.contrib.") or len(parts) < 4:
         return ""
     short = ".".join([*parts[:3], parts[-1]])
-    return short if short in _CONFIG_AT or parts[-1].endswith(_KINDS) else ""
+    return short if short in CONFIG_AT or parts[-1].endswith(_KINDS) else ""
 
 
 def base_of(definition: ast.ClassDef, file: PythonFile) -> str:

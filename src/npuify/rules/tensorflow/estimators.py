@@ -239,7 +239,7 @@ def run_config_distributes(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
     """
     if api_name(node.func, file) not in RUN_CONFIGS:
         return
-    if line_of(file) == "1" and for_servers(node, file) is not None:
+    if line_of(file) == "1" and for_servers(node, file) is not None and _is_taken(node, file):
         # With its estimator, by NPU906.
         return
     for keyword in node.keywords:
@@ -253,6 +253,16 @@ def run_config_distributes(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
                 advice="leave it out; on several cards start one process for each, and wrap the optimizer with "
                 "npu_distributed_optimizer_wrapper",
             )
+
+
+def _is_taken(config: ast.Call, file: PythonFile) -> bool:
+    """Whether an Estimator of the file surely takes this configuration."""
+    for call in file.nodes_on_lines_with("Estimator"):
+        if isinstance(call, ast.Call) and api_name(call.func, file) == OWN:
+            given = argument(call, 2, "config")
+            if config in (file.assigned(given) if isinstance(given, ast.Name) else [given]):
+                return True
+    return False
 
 
 @rule(
