@@ -19,7 +19,7 @@ from .packages.test_native import ADD, BINDING, SETUP
 
 FALLBACK = Options(cache=False, jobs=1, cpu_fallback=True)
 REPLACE = Options(cache=False, jobs=1, replace_unsupported=True)
-POOL = "from torch_cluster import fps\n\ndef pool(x, i):\n    return fps(x, i, ratio=0.5)\n"
+POOL = "from torch_cluster import graclus_cluster\n\ndef pool(row, column):\n    return graclus_cluster(row, column)\n"
 
 
 def _write(root: Path, files: dict[str, str | bytes]) -> Path:
@@ -90,8 +90,12 @@ def test_in_place(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        ("import torch_cluster\ntorch_cluster.knn(x, y, 3)\n", "on_cpu(torch_cluster.knn)(x, y, 3)"),
-        ("import torch_cluster as tc\ntc.knn(x, y, 3)\n", "on_cpu(tc.knn)(x, y, 3)"),
+        (
+            "import torch_cluster\ntorch_cluster.random_walk(x, y, z, 3)\n",
+            "on_cpu(torch_cluster.random_walk)(x, y, z, 3)",
+        ),
+        ("import torch_cluster as tc\ntc.random_walk(x, y, z, 3)\n", "on_cpu(tc.random_walk)(x, y, z, 3)"),
+        ("import torch_cluster as tc\ntc.knn(x, y, 3)\n", "import npuify_cluster as tc\ntc.knn(x, y, 3)\n"),
         ("import torch_scatter as ts\nts.scatter(x, i)\n", "import npuify_scatter as ts\nts.scatter(x, i)"),
         ("from torch_sparse import SparseTensor\nSparseTensor(row=x)\n", "\nSparseTensor(row=x)"),
         ("from other import scatter_add\nscatter_add(x)\n# torch_scatter\n", "\nscatter_add(x)"),

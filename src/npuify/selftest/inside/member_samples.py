@@ -75,6 +75,16 @@ MEMBERS: dict[str, Callable[[], tuple[Any, ...]]] = {
         whole([7, 6]),
         whole([3, 2]),
     ),
+    **_each("cluster", "knn radius", lambda: (numbers(7, 3), numbers(4, 3, seed=6), 2)),
+    **_each("cluster", "knn_graph radius_graph", lambda: (numbers(7, 3), 2)),
+    "packages.cluster:nearest": lambda: (numbers(7, 3), numbers(4, 3, seed=6)),
+    "packages.cluster:fps": lambda: (numbers(8, 3), None, 0.5, False),
+    "packages.cluster:grid_cluster": lambda: (numbers(7, 2), numbers(2, seed=6).abs() + 0.5),
+    "packages.sparse:coalesce": lambda: (whole([[2, 0, 2], [1, 0, 1]], "int64"), numbers(3), 3, 2),
+    "packages.sparse:transpose": lambda: (whole([[2, 0, 1], [1, 0, 1]], "int64"), numbers(3), 3, 2),
+    "packages.sparse:spmm": lambda: (whole([[2, 0, 1], [1, 0, 1]], "int64"), numbers(3), 3, 2, numbers(2, 4)),
+    "packages.sparse:eye": lambda: (4,),
+    "packages.apex_contrib:FastLayerNorm": lambda: ((8,), numbers(3, 8)),
     **_each("bitsandbytes", _bits("Adam", _PAGED), _stepped),
     **_each("bitsandbytes", _bits("AdamW", _PAGED), _stepped),
     **_each("bitsandbytes", _bits("Lion", _PAGED), _stepped),
@@ -83,5 +93,9 @@ MEMBERS: dict[str, Callable[[], tuple[Any, ...]]] = {
     **_each("bitsandbytes", _bits("Adagrad", _PLAIN), _stepped),
 }
 """Module below ``npuify.helpers`` and name → arguments for it, on the CPU."""
-WITHOUT: dict[str, str] = {"GlobalOptimManager": "it computes nothing"}
+WITHOUT: dict[str, str] = {
+    "GlobalOptimManager": "it computes nothing",
+    "clip_grad_norm_": "it changes gradients in their place",
+    "SoftmaxCrossEntropyLoss": "it is called by its apply alone",
+}
 """Names that no question can be made of, and why."""
