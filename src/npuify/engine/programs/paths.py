@@ -89,7 +89,7 @@ def programs_of(
             tuple(sorted(aside.items())),
             supports,
             starts,
-            tuple(sorted(place for place in places if is_unsure(*place))),
+            tuple(place for place in sorted(places) if is_unsure(*place)),
         )
 
     found: list[Program] = []

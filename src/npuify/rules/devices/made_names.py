@@ -76,8 +76,8 @@ def name_made_of_device_type(node: ast.Call | ast.Subscript, file: PythonFile) -
     surely = says_device(made.kind, file)
     is_known = made.before is not None and made.behind is not None
     whole = f"{made.before}cuda{made.behind}"
-    if whole in ("cuda", "is_cuda"):
-        return  # getattr(torch, x.device.type): torch has it for the NPU, too
+    if whole == "is_cuda":
+        return  # torch has it for the NPU, too
     has = [_is_said(word, file) for word in (whole, f"{made.before}npu{made.behind}")]
     if is_known and (has[1] or not (has[0] or surely)):
         return
@@ -123,6 +123,8 @@ def _made(node: ast.expr, file: PythonFile) -> _Made | None:
         given = [value for value in file.assigned(node) if value is not None and not isinstance(value, ast.Name)]
         return _made(given[0], file) if len(given) == 1 else None
     parts = _parts(node)
+    if len(parts) < 2:
+        return None  # getattr(torch, x.device.type): what has that name for CUDA has one for the NPU, too
     kinds = [i for i, part in enumerate(parts) if not isinstance(part, ast.Constant) and _says_type(part, file)]
     if len(kinds) != 1:
         return None
