@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import tempfile
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,8 +44,9 @@ def cache_folder() -> Path:
     return Path(os.environ.get("NPUIFY_CACHE_DIR") or platformdirs.user_cache_dir("npuify", appauthor=False)) / "scan"
 
 
+@cache
 def own_code() -> str:
-    """Changes whenever a file of npuify itself does."""
+    """Changes whenever a file of npuify itself does; what a process has imported stays, so it is asked once."""
     package = Path(version.__file__).parent
     newest = 0
     for folder, _, names in os.walk(package):
