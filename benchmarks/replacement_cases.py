@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.nn import functional
 
+from npuify.helpers import kernel_module
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 def module(family: str) -> Any:
     """A module of ``helpers/replacements``."""
-    return importlib.import_module(f"npuify.helpers.replacements.{family}")
+    return importlib.import_module(f"npuify.helpers.{kernel_module(family)}")
 
 
 def into(function: Any, out: Any) -> Any:

@@ -15,6 +15,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from npuify.helpers import kernel_module
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -22,7 +24,7 @@ TIME, CHANNELS, STATES = 1024, 64, 16
 
 
 def _module(family: str) -> Any:
-    return importlib.import_module(f"npuify.helpers.replacements.{family}")
+    return importlib.import_module(f"npuify.helpers.{kernel_module(family)}")
 
 
 def _scan_given(torch: Any) -> list[Any]:

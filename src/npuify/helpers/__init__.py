@@ -54,7 +54,19 @@ def kernel_text(module: str) -> bytes:
     Args:
         module: its name in ``helpers/replacements``.
     """
-    return _marked(Path(__file__).parent / "replacements" / f"{module}.py", " --replace-kernels")
+    return _marked(_kernel_files()[module], " --replace-kernels")
+
+
+def kernel_module(family: str) -> str:
+    """Where the module of a family lies below ``helpers``, with dots: the folders group them by what they compute."""
+    return ".".join(_kernel_files()[family].relative_to(Path(__file__).parent).with_suffix("").parts)
+
+
+@cache
+def _kernel_files() -> dict[str, Path]:
+    """The modules of ``helpers/replacements`` and its folders by their names, which no two share."""
+    top = Path(__file__).parent / "replacements"
+    return {path.stem: path for path in [*top.glob("*/[!_]*.py"), *top.glob("*.py")]}
 
 
 def _marked(path: Path, option: str) -> bytes:

@@ -35,7 +35,7 @@ class ReplacedOperator(msgspec.Struct, frozen=True, forbid_unknown_fields=True, 
 
 
 class ReplacementFamily(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A module of ``helpers/replacements``: one file of the folder.
+    """A module of ``helpers/replacements``: one file of this folder, in the same subfolder.
 
     Attributes:
         what: what its operators compute.
@@ -72,7 +72,7 @@ def families() -> Mapping[str, ReplacementFamily]:
         msgspec.ValidationError: a field is misspelt or of another type.
     """
     found = {}
-    for path in sorted(FOLDER.glob("*.toml")):
+    for path in sorted(FOLDER.glob("*/*.toml"), key=lambda one: one.stem):
         read = msgspec.convert(_toml(path.read_text(encoding="utf-8")), ReplacementFamily)
         found[path.stem] = msgspec.structs.replace(read, family=path.stem)
     return found

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from npuify.helpers import kernel_module
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -17,7 +19,7 @@ if not hasattr(torch, "softmax"):
 
 def module(family: str) -> Any:
     """A module of ``helpers/replacements``."""
-    return importlib.import_module(f"npuify.helpers.replacements.{family}")
+    return importlib.import_module(f"npuify.helpers.{kernel_module(family)}")
 
 
 def numbers(*shape: int, seed: int = 0, low: float = -1.0, high: float = 1.0) -> Any:

@@ -9,7 +9,7 @@ import pytest
 from tools.replacements import PAGE, renewed
 
 import npuify
-from npuify.helpers import MARK
+from npuify.helpers import MARK, kernel_text
 from npuify.knowledge import replacements
 from npuify.knowledge.replacements import Replacement
 from npuify.options import Options
@@ -832,9 +832,8 @@ def test_a_variant_is_told_and_stays(tmp_path: Path) -> None:
 
 
 def test_each_function_of_the_tables_exists() -> None:
-    folder = Path(npuify.__file__).parent / "helpers" / "replacements"
     for name, family in replacements.families().items():
-        text = (folder / f"{name}.py").read_text()
+        text = kernel_text(name).decode()
         for operator in family.operators:
             assert f"\ndef {operator.function}(" in text, (name, operator.function)
             assert operator.copies, (name, operator.name)

@@ -43,7 +43,7 @@ def tell() -> None:
     torch.erf = without_kernel
 
     # A module in the place of a CUDA kernel, and an operator of torch_npu, that compute something else.
-    from npuify.helpers.replacements import hadamard
+    from npuify.helpers.replacements.sequences import hadamard
 
     transform = hadamard.fast_hadamard_transform
     hadamard.fast_hadamard_transform = lambda x, scale: transform(x, scale * (1.5 if x.device.type == "npu" else 1.0))

@@ -6,6 +6,7 @@ import copy
 import importlib
 from typing import Any
 
+from npuify.helpers import kernel_module
 from npuify.selftest.inside.agree import difference
 from npuify.selftest.inside.ask import CannotAsk, is_stand_in, kernels_missing
 from npuify.selftest.inside.kernel_samples import SAMPLES
@@ -43,7 +44,9 @@ def disagreement(name: str) -> str:
     from torch.utils._pytree import tree_map
 
     module, _, function = name.partition(":")
-    call = used(getattr(importlib.import_module(f"npuify.helpers.{module}"), function))
+    kind, _, family = module.partition(".")
+    place = kernel_module(family) if kind == "replacements" else module
+    call = used(getattr(importlib.import_module(f"npuify.helpers.{place}"), function))
     given = SAMPLES[name]()
     there: Any = tree_map(lambda one: one.npu() if isinstance(one, torch.Tensor) else one, given)
     with torch.no_grad():

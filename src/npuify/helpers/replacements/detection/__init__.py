@@ -1,0 +1,1 @@
+"""Detectors: boxes, their overlaps and suppression, regions."""

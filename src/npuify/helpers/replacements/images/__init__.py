@@ -1,0 +1,1 @@
+"""Images: filters, sampling, correlation, deformable convolution."""

@@ -1,0 +1,1 @@
+"""Sets of points, voxels and sparse convolution."""

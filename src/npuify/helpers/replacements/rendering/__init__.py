@@ -1,0 +1,1 @@
+"""Radiance fields and renderers."""

@@ -1,0 +1,1 @@
+"""Norms, losses, optimizers, experts, quantized products."""
