@@ -410,6 +410,21 @@ def psroi() -> Case:
     return lambda: module("psroi").dcn_v2_psroi_pooling_forward(maps, *given)[0], plain
 
 
+def ray_volumes() -> Case:
+    """Volume rendering of 64 samples on each ray, against a product along a table."""
+    rays, steps = 2000, 64
+    sigmas, rgbs, deltas = torch.rand(rays * steps), torch.rand(rays * steps, 3), torch.rand(rays * steps) * 0.1
+    ts, place = torch.rand(rays * steps), torch.arange(rays)
+    which = torch.stack([place, place * steps, torch.full_like(place, steps)], 1)
+
+    def table() -> Any:
+        alpha = 1 - torch.exp(-(sigmas * deltas).reshape(rays, steps))
+        left = torch.cat([torch.ones(rays, 1), (1 - alpha).cumprod(1)[:, :-1]], 1)
+        return ((alpha * left)[..., None] * rgbs.reshape(rays, steps, 3)).sum(1)
+
+    return lambda: module("ray_volumes").composite_train_fw(sigmas, rgbs, deltas, ts, which, 0.0)[3], table
+
+
 def rotary_embedding() -> Case:
     given, angles = torch.randn(512, 4, 8, 64), torch.randn(512, 1, 1, 64)
 
@@ -593,7 +608,16 @@ CASES: dict[str, Callable[[], Case]] = {
             point_voxels,
             points_in_boxes,
         ),
-        *(polygon_nms, psroi, rotary_embedding, rotated_boxes, rotated_regions, sparse_conv, structured_kernels),
+        *(
+            polygon_nms,
+            psroi,
+            ray_volumes,
+            rotary_embedding,
+            rotated_boxes,
+            rotated_regions,
+            sparse_conv,
+            structured_kernels,
+        ),
         *(transducer_loss, upfirdn2d, voxel_adam, voxel_rays, window_process, wkv_heads),
     )
 }

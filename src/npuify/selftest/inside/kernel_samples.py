@@ -89,6 +89,20 @@ SAMPLES: dict[str, Callable[[], tuple[Any, ...]]] = {
         _numbers(2, 3, 6),
         _whole([[0, 5, 5, 1], [3, 2, 4, 0]]),
     ),
+    "replacements.ray_volumes:composite_train_fw": lambda: (
+        _positive(6),
+        _positive(6, 3),
+        _positive(6, seed=5),
+        _positive(6, seed=6),
+        _whole([[1, 0, 4], [0, 4, 2]]).long(),
+        1e-4,
+    ),
+    "replacements.ray_volumes:distortion_loss_fw": lambda: (
+        _positive(6),
+        _positive(6, seed=5),
+        _positive(6, seed=6),
+        _whole([[1, 0, 4], [0, 4, 2]]).long(),
+    ),
     "replacements.raymarching:near_far_from_aabb": lambda: (
         _numbers(6, 3) * 3,
         _numbers(6, 3, seed=5),

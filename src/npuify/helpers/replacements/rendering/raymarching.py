@@ -1,5 +1,5 @@
 # mypy: ignore-errors
-"""Ray marching through a grid of occupied cells, and compositing along rays; as torch-ngp has them.
+"""Ray marching through a grid of occupied cells, as torch-ngp and ngp_pl have it, and torch-ngp's compositing.
 
 float32. Rays are marched in windows of 64 steps, all rays at once: a window computes where a ray would look at each of
 its steps, and follows the jumps over empty cells by doubling. The host is asked once for each window whether a ray goes
@@ -71,11 +71,23 @@ def morton3d_invert(indices, N, coords):
     coords.copy_(torch.stack([_gathered(indices.long() >> axis) for axis in range(3)], -1))
 
 
+def morton3d_returned(coords):
+    return _code(*coords.long().unbind(-1)).to(coords.dtype)
+
+
+def morton3d_invert_returned(indices):
+    return torch.stack([_gathered(indices.long() >> axis) for axis in range(3)], -1).to(indices.dtype)
+
+
 def packbits(grid, N, density_thresh, bitfield):
     """One bit for each cell whose density is above a threshold, the first in the lowest place."""
     above = (grid.reshape(-1)[: N * 8].reshape(N, 8) > density_thresh).int()
     powers = 2 ** torch.arange(8, device=grid.device, dtype=torch.int32)
     bitfield.reshape(-1)[:N].copy_((above * powers).sum(-1))
+
+
+def packbits_of_all(density_grid, density_threshold, density_bitfield):
+    packbits(density_grid, len(density_bitfield), density_threshold, density_bitfield)
 
 
 # --- marching ---
@@ -133,8 +145,7 @@ class _March:
     def _looked(self, t, width):
         """Whether the cell at each step is occupied, and where its ray leaves it."""
         xyz = self.at(t)
-        level = torch.maximum(self._level(xyz.abs().amax(-1)), self._level(width * self.H * 0.5))
-        half = torch.exp2(level).clamp(max=self.bound)[..., None]
+        level, half = self._cascade(xyz.abs().amax(-1), width * self.H)
         cell = (0.5 * (xyz * (1 / half) + 1) * self.H).clamp(0, self.H - 1).floor()
         index = level.long() * self.H**3 + _code(*cell.long().unbind(-1))
         occupied = (self.grid[index // 8].int() >> (index % 8).int()) & 1 > 0
@@ -143,6 +154,11 @@ class _March:
         # A ray along an axis never leaves across the others: not a number, which the kernel's minimum passes over.
         apart = torch.where(torch.isnan(apart), torch.full_like(apart, math.inf), apart)
         return occupied, t + apart.amin(-1).clamp(min=0)
+
+    def _cascade(self, apart, cells):
+        """Which grid a place is looked up in, by how far it is from the middle and how wide its step; half its size."""
+        level = torch.maximum(self._level(apart), self._level(cells * 0.5))
+        return level, torch.exp2(level).clamp(max=self.bound)[..., None]
 
     def _level(self, x):
         exponent = torch.floor(torch.log2(x.clamp(min=1e-30))) + 1
@@ -214,6 +230,80 @@ def march_rays(
         _put(xyzs, first + rank, march.at(t), point)
         _put(dirs, first + rank, march.d[:, None].expand(-1, t.shape[1], -1), point)
         _put(deltas, first + rank, torch.stack([width, apart], -1), point)
+
+
+class _MarchToHits(_March):
+    """As in ngp_pl: the first grid has half the size, and places behind the bound are looked up at its border."""
+
+    def __init__(self, rays_o, rays_d, hits, grid, scale, widest, exp_step_factor, C, H, max_samples):
+        self.o, self.d, self.far = rays_o, rays_d, hits[:, 1]
+        self.grid, self.bound, self.dt_gamma, self.C, self.H = grid.reshape(-1), scale, exp_step_factor, C, H
+        root = torch.tensor(_SQRT3, dtype=torch.float32)
+        self.least, self.most = float(root / max_samples), float(root * 2 * widest / H)
+        self.t = self.last = hits[:, 0]
+        self.wait = torch.full_like(self.t, -_LARGEST)
+        self.taken = torch.zeros_like(self.t, dtype=torch.long)
+
+    def step_at(self, t):
+        # Where the least is above the most, here the least counts.
+        return (t * self.dt_gamma).clamp(max=self.most).clamp(min=self.least)
+
+    def at(self, t):
+        return self.o[:, None] + t[..., None] * self.d[:, None]
+
+    def _cascade(self, apart, cells):
+        # The kernel's frexp gives 0 for the middle itself, as for one half.
+        outer = self._level(torch.where(apart == 0, torch.full_like(apart, 0.5), apart) * 2)
+        level = torch.maximum(outer, self._level(cells))
+        return level, torch.exp2(level - 1).clamp(max=self.bound)[..., None]
+
+
+def raymarching_train(
+    rays_o, rays_d, hits_t, density_bitfield, cascades, scale, exp_step_factor, noise, grid_size, max_samples
+):
+    """Which points are whose, the points in occupied cells, their directions, steps, times; how many there are."""
+    march = _MarchToHits(
+        rays_o, rays_d, hits_t, density_bitfield, scale, scale, exp_step_factor, cascades, grid_size, max_samples
+    )
+    hits = march.t >= 0
+    march.t = march.t + march.step_at(march.t) * noise
+    march.far = torch.where(hits, march.far, torch.full_like(march.far, -_LARGEST))
+    windows = []
+    while march.goes_on(max_samples):
+        windows.append(march.window(max_samples))
+    begins, total, rays = march.taken.cumsum(0) - march.taken, int(march.taken.sum()), len(rays_o)
+    rays_a = torch.stack([torch.arange(rays, device=rays_o.device), begins, march.taken], 1)
+    xyzs, dirs, deltas, ts = (rays_o.new_zeros(total, *shape) for shape in ((3,), (3,), (), ()))
+    for t, width, _, point, rank in windows:
+        place = begins[:, None] + rank
+        _put(xyzs, place, march.at(t), point)
+        _put(dirs, place, rays_d[:, None].expand(-1, t.shape[1], -1), point)
+        _put(deltas, place, width, point)
+        _put(ts, place, t, point)
+    return [rays_a, xyzs, dirs, deltas, ts, torch.tensor([total, rays], dtype=torch.int32, device=rays_o.device)]
+
+
+def raymarching_test(
+    rays_o, rays_d, hits_t, alive_indices, density_bitfield, cascades, scale, exp_step_factor, grid_size, max_samples,
+    N_samples,
+):  # fmt: skip
+    """The next points of the rays that are alive, and how many; where a ray goes on is written into ``hits_t``."""
+    ray = alive_indices
+    march = _MarchToHits(
+        rays_o[ray], rays_d[ray], hits_t[ray], density_bitfield, scale, cascades, exp_step_factor, cascades, grid_size,
+        max_samples,
+    )  # fmt: skip
+    xyzs, dirs, deltas, ts = (rays_o.new_zeros(len(ray) * N_samples, *shape) for shape in ((3,), (3,), (), ()))
+    first = torch.arange(len(ray), device=rays_o.device)[:, None] * N_samples
+    while march.goes_on(N_samples):
+        t, width, _, point, rank = march.window(N_samples)
+        _put(xyzs, first + rank, march.at(t), point)
+        _put(dirs, first + rank, march.d[:, None].expand(-1, t.shape[1], -1), point)
+        _put(deltas, first + rank, width, point)
+        _put(ts, first + rank, t, point)
+    hits_t[ray, 0] = march.last
+    shaped = [one.reshape(len(ray), N_samples, *one.shape[1:]) for one in (xyzs, dirs, deltas, ts)]
+    return [*shaped, march.taken.int()]
 
 
 # --- compositing ---
