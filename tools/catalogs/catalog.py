@@ -16,6 +16,7 @@ from babel.messages.pofile import read_po, write_po
 from npuify.scripts.template import comments
 from tools.catalogs.domains import CATALOGS, COMMENTED, PACKAGE, domain_of, files_with_texts
 from tools.catalogs.python_texts import Glued, texts_of
+from tools.catalogs.schemas import texts_of_schemas
 from tools.catalogs.tables import texts_of_table
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ def extract() -> Extracted:
             if message.one not in seen:
                 seen.add(message.one)
                 texts.setdefault(domain_of(path), []).append(message)
+    for text, file in texts_of_schemas():
+        if text not in seen:
+            seen.add(text)
+            texts.setdefault("schemas", []).append(Message(text, "", file))
     return Extracted(texts, glued)
 
 

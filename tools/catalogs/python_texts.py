@@ -97,6 +97,14 @@ def texts_of(source: str, *, all_strings: bool) -> tuple[list[Text], list[Glued]
                 one, many = (argument.value for argument in node.args[1:3] if isinstance(argument, ast.Constant))
                 found += [Text(f"{{count}} {one}", f"{{count}} {many}", node.lineno), Text(many, "", node.lineno)]
                 seen.update(node.args[1:3])
+            elif name == "Field":
+                # What a tool of the server for coding agents says of an argument.
+                found += (
+                    Text(one.value.value, "", node.lineno)
+                    for one in node.keywords
+                    if one.arg == "description" and isinstance(one.value, ast.Constant)
+                )
+                seen.update(one.value for one in node.keywords)
             elif name in _ERRORS | {"report", "Result", "check"} or name in _FUNCTIONS:
                 found += (
                     Text(argument.value, "", argument.lineno)
@@ -167,7 +175,7 @@ def _is_aside(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
 
 
 def _documented(tree: ast.Module) -> Iterator[Text]:
-    """The paragraphs of docstrings that people are shown: those of rules and of commands."""
+    """The paragraphs of docstrings that people are shown: those of rules, of commands and of tools for agents."""
     imported = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
     rules = {
         argument.id
@@ -176,10 +184,20 @@ def _documented(tree: ast.Module) -> Iterator[Text]:
         for argument in node.args
         if isinstance(argument, ast.Name)
     }
-    for node in tree.body:
+    of_agents = {module.partition(".")[0] for module in imported} & {"mcp", "mcp_types"}
+    for node in ast.walk(tree) if of_agents else tree.body:
         if isinstance(node, ast.FunctionDef) and (node.name in rules or _is_shown(node, imported)):
+            shown = True
+        else:
+            shown = isinstance(node, ast.AsyncFunctionDef) and _is_tool(node)
+        if shown and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             for paragraph in paragraphs(ast.get_docstring(node) or ""):
                 yield Text(paragraph, "", node.lineno)
+
+
+def _is_tool(node: ast.AsyncFunctionDef) -> bool:
+    """Whether a function is a tool of the server for coding agents, to which its docstring is shown."""
+    return any(isinstance(one, ast.Call) and _called(one) == "tool" for one in node.decorator_list)
 
 
 def _is_shown(node: ast.FunctionDef, imported: set[str]) -> bool:

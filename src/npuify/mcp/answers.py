@@ -39,8 +39,11 @@ class Scanned:
     by_code: dict[str, int] = field(default_factory=dict)
     blockers: list[str] = field(default_factory=list)
     entry_points: list[str] = field(default_factory=list)
+    """The first of them, of ``entry_points_total``."""
+    entry_points_total: int = 0
     errors: list[str] = field(default_factory=list)
-    """Files that could not be processed."""
+    """Files that could not be processed: the first, of ``errors_total``."""
+    errors_total: int = 0
 
 
 @dataclass
@@ -60,6 +63,8 @@ class Migrated:
     """A part of the patch, where nothing was written."""
     diff_next_offset: int | None
     """Ask again with this diff_offset for the next part."""
+    changed_files_total: int
+    """``changed_files`` are the first of them."""
 
 
 @dataclass
@@ -145,6 +150,11 @@ class Planned:
     verdict: str
     estimate: str
     steps: list[Step]
+    """A page of them."""
+    total: int
+    """Steps on all pages."""
+    next_offset: int | None
+    """Ask again with this offset; null: these were the last."""
 
 
 @dataclass

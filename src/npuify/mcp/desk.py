@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from npuify.editor.session import options_for
 from npuify.language import phrase
+from npuify.mcp.short import is_long, shortened
 from npuify.model import NpuifyError
 from npuify.process.itself import PLAIN, npuify_command
 from npuify.process.watched import Watched
@@ -33,11 +34,14 @@ if TYPE_CHECKING:
 
     from mcp.server.mcpserver import Context
 
+    from npuify.mcp.answers import Known
     from npuify.options import Options
 
 T = TypeVar("T")
 REPORTS: Final = "npuify://reports"
 KINDS: Final = {"html": "text/html", "json": "application/json", "text": "text/plain"}
+MORE: Final = "more"
+"""The key of an answer that was cut: lists, by name, with how many of their items are left out. The report has all."""
 _KEPT: Final = 8
 """Reports that can be asked for: each holds a result in memory."""
 _READING: Final = 20
@@ -201,8 +205,20 @@ class Desk:
             found: the answer.
             report: what can be asked for; None: nothing.
         """
-        dumped: Any = TypeAdapter(kind).dump_python(found)
-        told = _printable(dumped)
+        return self.answer_data(TypeAdapter(kind).dump_python(found), report)
+
+    def answer_lines(self, kind: type[Known], found: Known) -> CallToolResult:
+        """What is known, with a link to all its lines where they are too many for an answer."""
+        data: Any = TypeAdapter(kind).dump_python(found)
+        whole = "\n".join(found.text) + "\n"
+        return self.answer_data(data, Report("explanation", {"text": lambda: whole}) if is_long(data) else None)
+
+    def answer_data(self, found: dict[str, Any], report: Report | None = None) -> CallToolResult:
+        """As :meth:`answer`, of plain data. What is too long for an answer is cut: see :data:`MORE`."""
+        told = _printable(found)
+        if is_long(told):
+            told, lost = shortened(told)
+            told[MORE] = lost
         text = TextContent(type="text", text=msgspec.json.encode(told).decode())
         links = self._links(report) if report is not None else []
         return CallToolResult(content=[text, *links], structured_content=told)

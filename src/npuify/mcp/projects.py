@@ -15,12 +15,12 @@ from npuify import api
 from npuify.mcp import words
 from npuify.mcp.answers import Launched, Migrated, Note, Place, Planned, Scanned, Step
 from npuify.mcp.desk import Refused, Report, report_texts
+from npuify.mcp.short import page_of, part_of
 from npuify.model import NpuifyError
 from npuify.report import render_migration, render_scan
 from npuify.report.verdict import hours, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from mcp.server import MCPServer
@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from npuify.mcp.desk import Desk
     from npuify.model import Finding, MigrationResult
 
-_DIFF: Final = 20_000
-"""Characters of a patch in an answer."""
-_FILES: Final = 100
-"""Changed files that are named."""
+_NAMED: Final = 50
+"""Changed files, programs and the like that an answer names."""
 
 
 def add_scan(server: MCPServer, desk: Desk) -> None:
@@ -53,12 +51,14 @@ def add_scan(server: MCPServer, desk: Desk) -> None:
         options = desk.options(place, style=style, torch_npu=torch_npu)
         result = await desk.told(ctx, partial(npuify.scan, [place], options), prepares=True)
         verdict = judge(result)
+        programs = [one.file for one in result.survey.entry_points]
+        errors = [f"{one.file}: {one.message}" for one in result.errors]
         wanted = [
             one
             for one in result.findings
             if (not severity or one.severity.value == severity) and one.code.startswith(code)
         ]
-        page, after = _page(wanted, offset, limit)
+        page, after = page_of([_place(one) for one in wanted[: offset + limit + 1]], offset, limit)
         counts: dict[str, int] = {}
         for one in wanted:
             counts[one.code] = counts.get(one.code, 0) + 1
@@ -75,8 +75,10 @@ def add_scan(server: MCPServer, desk: Desk) -> None:
                 next_offset=after,
                 by_code=counts,
                 blockers=[f"{one.what}: {one.why}" for one in verdict.blockers],
-                entry_points=[one.file for one in result.survey.entry_points],
-                errors=[f"{one.file}: {one.message}" for one in result.errors],
+                entry_points=programs[:_NAMED],
+                entry_points_total=len(programs),
+                errors=errors[:_NAMED],
+                errors_total=len(errors),
             ),
             # Further pages are of the report that the first one links to.
             None if offset else Report("scan", texts),
@@ -84,7 +86,12 @@ def add_scan(server: MCPServer, desk: Desk) -> None:
 
     @server.tool(title="What to do next", annotations=words.READS)
     async def plan(
-        ctx: Context, path: words.Project = ".", style: words.Style = "", torch_npu: words.Release = ""
+        ctx: Context,
+        path: words.Project = ".",
+        style: words.Style = "",
+        torch_npu: words.Release = "",
+        offset: words.Offset = 0,
+        limit: words.Limit = words.PAGE,
     ) -> Annotated[CallToolResult, Planned]:
         """What to do next with a project, in order, with codes and places, before its migration, or in a migrated copy.
 
@@ -97,7 +104,10 @@ def add_scan(server: MCPServer, desk: Desk) -> None:
             Step(one.name, one.what, list(one.codes), list(one.places), one.more, one.advice, one.command)
             for one in found.steps
         ]
-        return desk.answer(Planned, Planned(found.migrated, found.verdict, found.estimate, steps))
+        page, after = page_of(steps, offset, limit)
+        return desk.answer(
+            Planned, Planned(found.migrated, found.verdict, found.estimate, page, total=len(steps), next_offset=after)
+        )
 
 
 def add_migrate(server: MCPServer, desk: Desk) -> None:
@@ -245,9 +255,9 @@ async def _target(desk: Desk, ctx: Context, destination: str) -> Path:
 def _migrated(
     desk: Desk, result: MigrationResult, target: Path | None, offset: int, limit: int, diff_offset: int
 ) -> CallToolResult:
-    page, after = _page(result.left, offset, limit)
+    page, after = page_of([_place(one) for one in result.left[: offset + limit + 1]], offset, limit)
     diff = "" if target is not None else result.diff
-    end = diff_offset + _DIFF
+    part, diff_after = part_of(diff, diff_offset)
     verdict = judge(result)
     texts = report_texts(render_migration, result)
     if diff:
@@ -257,33 +267,29 @@ def _migrated(
         Migrated(
             written=bool(result.destination),
             destination=str(target or ""),
-            changed_files=list(result.changed_files[:_FILES]),
+            changed_files=list(result.changed_files[:_NAMED]),
+            changed_files_total=len(result.changed_files),
             changes=len(result.changes),
             left=page,
             left_total=len(result.left),
             next_offset=after,
             verdict=verdict.summary,
-            diff=diff[diff_offset:end],
-            diff_next_offset=end if end < len(diff) else None,
+            diff=part,
+            diff_next_offset=diff_after,
         ),
         None if offset or diff_offset else Report("migration", texts),
     )
 
 
-def _page(findings: Sequence[Finding], first: int, count: int) -> tuple[list[Place], int | None]:
-    shown = [
-        Place(
-            one.code,
-            one.name,
-            one.severity.value,
-            one.safety.value,
-            one.file,
-            one.start.line,
-            one.message,
-            one.advice,
-            one.subject,
-        )
-        for one in findings[first : first + count]
-    ]
-    after = first + count
-    return shown, after if after < len(findings) else None
+def _place(one: Finding) -> Place:
+    return Place(
+        one.code,
+        one.name,
+        one.severity.value,
+        one.safety.value,
+        one.file,
+        one.start.line,
+        one.message,
+        one.advice,
+        one.subject,
+    )

@@ -17,13 +17,14 @@ from npuify.language import phrase
 from npuify.mcp import words
 from npuify.mcp.answers import Checked, Item, Known, Rule, RuleHelp, Rules
 from npuify.mcp.desk import Refused, Report, report_texts
+from npuify.mcp.short import page_of
 from npuify.model import NpuifyError
 from npuify.report.answers import render_place
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
 
-    from npuify.mcp.desk import Desk
+    from npuify.mcp.desk import Desk, Texts
     from npuify.model import Explanation
 
 _What = Annotated[
@@ -63,11 +64,11 @@ def add_questions(server: MCPServer, desk: Desk) -> None:
             file = await desk.inside(ctx, str(place[0]))
             rows = await desk.call(partial(npuify.explain_place, file, *place[1:]))
             told = render_place(rows, "text").splitlines()
-            return desk.answer(Known, Known(what, "place", told, [], "the program model", ""))
+            return desk.answer_lines(Known, Known(what, "place", told, [], phrase("the program model"), ""))
         found = await desk.call(partial(_known, what, code, torch_npu or None))
         releases = [{"torch_npu": one.torch_npu, "name": one.name, "note": one.note} for one in found.releases]
         known = Known(found.title, found.kind, list(found.text), releases, found.source, found.evidence.value)
-        return desk.answer(Known, known)
+        return desk.answer_lines(Known, known)
 
     @server.tool(title="List the rules", annotations=words.READS)
     async def rules(
@@ -75,11 +76,8 @@ def add_questions(server: MCPServer, desk: Desk) -> None:
     ) -> Annotated[CallToolResult, Rules]:
         """The rules of npuify, with code, name and safety, page by page; rule_help has more of each."""
         every = [one for one in await desk.call(api.rules) if one.code.startswith(code)]
-        page = [
-            Rule(one.code, one.name, one.safety.value, one.severity.value, one.summary)
-            for one in every[offset : offset + limit]
-        ]
-        more = offset + limit if offset + limit < len(every) else None
+        rows = [Rule(one.code, one.name, one.safety.value, one.severity.value, one.summary) for one in every]
+        page, more = page_of(rows, offset, limit)
         return desk.answer(Rules, Rules(page, len(every), more))
 
     @server.tool(title="Help on a rule", annotations=words.READS)
@@ -134,25 +132,33 @@ def add_reports(server: MCPServer, desk: Desk) -> None:
         ctx: Context,
         logs: Annotated[list[str], Field(min_length=1, description="Log files, or folders of them.")],
         project: Annotated[str, Field(description="The project that ran; empty: none.")] = "",
-    ) -> dict[str, Any]:
+    ) -> CallToolResult:
         """Why a run on an NPU failed: the first cause in its logs, and what to do."""
-        from npuify.diagnosis.text import render_json
+        from npuify.diagnosis import page, text
 
         places = [await desk.inside(ctx, log) for log in logs]
         around = await desk.inside(ctx, project) if project else None
-        found = await desk.call(lambda: render_json(npuify.diagnose(places, project=around)))
-        answer: dict[str, Any] = json.loads(found)
-        return answer
+        found = await desk.call(lambda: npuify.diagnose(places, project=around))
+        return _document(desk, "diagnosis", found, page, text)
 
     @server.tool(title="Is this machine ready?", annotations=words.READS)
     async def doctor(
         ctx: Context,
         project: Annotated[str, Field(description="What its requirements are held against; empty: none.")] = "",
-    ) -> dict[str, Any]:
+    ) -> CallToolResult:
         """Whether this machine can run programs on its NPUs, and what to mend. Runs no program on the cards."""
-        from npuify.doctor.text import render_json
+        from npuify.doctor import page, text
 
         around = await desk.inside(ctx, project) if project else None
-        found = await desk.call(lambda: render_json(npuify.check_environment(project=around, smoke=False)))
-        answer: dict[str, Any] = json.loads(found)
-        return answer
+        found = await desk.call(lambda: npuify.check_environment(project=around, smoke=False))
+        return _document(desk, "doctor", found, page, text)
+
+
+def _document(desk: Desk, title: str, found: object, page: Any, text: Any) -> CallToolResult:
+    """A result in the form that its command prints as JSON, with its whole as page, JSON and text."""
+    texts: Texts = {
+        "html": partial(page.render_html, found),
+        "json": partial(text.render_json, found),
+        "text": partial(text.render_text, found),
+    }
+    return desk.answer_data(json.loads(texts["json"]()), Report(title, texts))

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import importlib
+import json
+from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError, ToolError, UnexpectedToolError
+from pydantic import Field
 
-from npuify.language import phrase
+from npuify.language import mark, phrase
 from npuify.mcp import projects, questions, runs
-from npuify.mcp.desk import KINDS, REPORTS, Desk, told_error
+from npuify.mcp.desk import KINDS, MORE, REPORTS, Desk, told_error
+from npuify.report.schemas import described
 from npuify.version import __version__
 
 if TYPE_CHECKING:
@@ -28,7 +32,7 @@ _INSTRUCTIONS = (
 
 _ERROR = {
     "type": "object",
-    "description": "What is wrong, where something is; there is nothing else then.",
+    "description": mark("What is wrong, where something is; there is nothing else then."),
     "properties": {
         "message": {"type": "string"},
         "advice": {"type": "string"},
@@ -39,14 +43,45 @@ _ERROR = {
 }
 
 
+_MORE = {
+    "type": "object",
+    "description": mark(
+        "Lists that were too long for an answer, with how many of their items are left out; the linked report has all."
+    ),
+    "additionalProperties": {"type": "integer"},
+}
+
+
 class Server(MCPServer):
     """A server whose errors are data as well as text, and fit the schemas: clients hold them against these as well."""
 
     async def list_tools(self) -> Any:
-        """The tools, each with an answer or an error."""
+        """The tools, each with an answer or an error, told of in the language of the server."""
         return [
-            tool.model_copy(update={"output_schema": _or_error(tool.output_schema)})
+            tool.model_copy(
+                update={
+                    "title": phrase(tool.title or tool.name),
+                    "description": described({"description": tool.description})["description"],
+                    "input_schema": described(tool.input_schema),
+                    "output_schema": described(_or_error(_document(tool.name) or tool.output_schema)),
+                }
+            )
             for tool in await super().list_tools()
+        ]
+
+    async def list_prompts(self) -> Any:
+        """The prompts, with their arguments, told of in the language of the server."""
+        return [
+            prompt.model_copy(
+                update={
+                    "description": phrase(prompt.description or ""),
+                    "arguments": [
+                        one.model_copy(update={"description": phrase(one.description or "")})
+                        for one in prompt.arguments or ()
+                    ],
+                }
+            )
+            for prompt in await super().list_prompts()
         ]
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Any = None) -> Any:
@@ -59,9 +94,22 @@ class Server(MCPServer):
             return told_error(error)
 
 
+_DOCUMENTS = {"diagnose": "npuify.diagnosis.text", "doctor": "npuify.doctor.text"}
+"""Tools that answer what their command prints as JSON, and the modules that know its schema."""
+
+
+def _document(tool: str) -> dict[str, Any] | None:
+    """The schema of a tool's answer that is the JSON of a command; None for others."""
+    if tool not in _DOCUMENTS:
+        return None
+    whole = json.loads(importlib.import_module(_DOCUMENTS[tool]).json_schema())
+    definitions = whole["$defs"]
+    return {**definitions[whole["$ref"].rpartition("/")[2]], "$defs": definitions}
+
+
 def _or_error(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema of an answer, as that of an answer or an error."""
-    made = {**schema, "properties": {**schema.get("properties", {}), "error": _ERROR}}
+    made = {**schema, "properties": {**schema.get("properties", {}), MORE: _MORE, "error": _ERROR}}
     required = made.pop("required", [])
     return {**made, "anyOf": [{"required": required}, {"required": ["error"]}]} if required else made
 
@@ -79,7 +127,7 @@ def serve(roots: Sequence[Path], *, runs_code: bool = True) -> None:
 
 def made(roots: Sequence[Path], *, runs_code: bool = True) -> MCPServer:
     """The server for these roots; see :func:`serve`."""
-    server = Server("npuify", title="npuify", instructions=_INSTRUCTIONS, version=__version__)
+    server = Server("npuify", title="npuify", instructions=phrase(_INSTRUCTIONS), version=__version__)
     desk = Desk(roots)
     projects.add_scan(server, desk)
     projects.add_migrate(server, desk)
@@ -117,7 +165,10 @@ def _reader(desk: Desk, kind: str) -> Callable[[str], Awaitable[str]]:
     return report
 
 
-def migrate_to_ascend(path: str = ".", entry: str = "") -> str:
+def migrate_to_ascend(
+    path: Annotated[str, Field(description="The project's folder.")] = ".",
+    entry: Annotated[str, Field(description="Program and arguments for a short run; empty: the agent finds it.")] = "",
+) -> str:
     """The way from a CUDA project to one that runs on an Ascend NPU."""
     program = entry or phrase("the training program, with arguments for a short run")
     return phrase(
@@ -139,7 +190,7 @@ def migrate_to_ascend(path: str = ".", entry: str = "") -> str:
     )
 
 
-def why_did_it_fail(log: str) -> str:
+def why_did_it_fail(log: Annotated[str, Field(description="The log's file, or a folder of logs.")]) -> str:
     """From the log of a failed run to its cause."""
     return phrase(
         "A program failed on an Ascend NPU; its log is {log}.\n"

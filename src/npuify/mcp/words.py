@@ -22,7 +22,12 @@ Style = Annotated[
 Release = Annotated[str, Field(description="torch_npu release aimed at, such as 2.7.1; empty: the one that fits best.")]
 Code = Annotated[str, Field(description="Only codes that begin so: NPU3, NPU301.")]
 Offset = Annotated[int, Field(ge=0, description="Where the page begins: next_offset of the page before.")]
-Limit = Annotated[int, Field(ge=1, le=LARGEST, description="Findings, or rules, on a page.")]
+Limit = Annotated[
+    int,
+    Field(
+        ge=1, le=LARGEST, description="Findings, steps or rules on a page, at most: it ends sooner where they are long."
+    ),
+]
 Destination = Annotated[str, Field(description="A new folder to write into; only with write.")]
 Write = Annotated[bool, Field(description="Write it. Otherwise it is only shown.")]
 Replace = Annotated[bool, Field(description="Replace what is in the destination.")]

@@ -88,20 +88,20 @@ def json_schema() -> str:
 
 def schema_text(kind: type, command: str, title: str, version: int) -> str:
     """The JSON Schema (draft 2020-12) of what a command writes with --format json, which is one ``kind``."""
-    import json
-
     import msgspec
+
+    from npuify.report.schemas import schema_json
 
     (found,), definitions = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
     whole = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:npuify:{command}:{version}",
         "title": title,
-        "description": f"The output of `npuify {command}` with --format json.",
+        "description": phrase("The output of `npuify {command}` with --format json.", command=command),
         **found,
         "$defs": definitions,
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    return schema_json(whole)
 
 
 def _pieces(result: ScanResult | MigrationResult, format: str, *, ledger: bool) -> Iterator[bytes]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -242,6 +241,8 @@ def _frame(result: ScanResult | MigrationResult, *, ledger: bool) -> Scan | Migr
 
 def schema() -> str:
     """The JSON Schema of ``Scan`` and ``Migration``, with ``Line`` for JSON lines among its definitions."""
+    from npuify.report.schemas import schema_json
+
     types = (Scan, Migration, AnyLine)
     (scan, migration, line), definitions = msgspec.json.schema_components(types, ref_template="#/$defs/{name}")
     whole: dict[str, Any] = {
@@ -252,7 +253,7 @@ def schema() -> str:
         "oneOf": [scan, migration],
         "$defs": {**definitions, "Line": {"description": "One line of --format jsonl.", **line}},
     }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    return schema_json(whole)
 
 
 def _lines(result: ScanResult | MigrationResult, *, ledger: bool) -> Iterator[msgspec.Struct]:

@@ -33,7 +33,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True, tag_field="command", t
     version: Literal[1]
     tool: Tool
     language: str
-    comparison: Annotated[Comparison, Meta(description="See npuify.verify.comparison.result.")]
+    comparison: Annotated[Comparison, Meta(description="What was found.")]
 
 
 def render(result: Comparison, format: str) -> str:
@@ -58,14 +58,9 @@ def render(result: Comparison, format: str) -> str:
 
 def schema() -> str:
     """The JSON Schema (draft 2020-12) of ``npuify verify compare --format json``."""
-    found = msgspec.json.schema(Document)
-    whole = {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": f"urn:npuify:verify-compare:{VERSION}",
-        "title": "What npuify verify compare found",
-        **found,
-    }
-    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+    from npuify.report.schemas import schema_of
+
+    return schema_of(Document, "verify-compare", VERSION, "What npuify verify compare found")
 
 
 def _finite(value: Any) -> Any:
