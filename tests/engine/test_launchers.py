@@ -150,6 +150,7 @@ FOUND = {
     "Ray": ("run.sh", "ray start --head --num-gpus 8\n", "NPU710"),
     "a module of CUDA": ("run.sh", "module load cuda/12.1\n", "NPU712"),
     "a compiler": ("run.sh", "nvcc -o x x.cu\n", "NPU709"),
+    "Horovod's launcher": ("run.sh", "horovodrun -np 4 python train.py\n", "NPU709"),
     "a question to nvidia-smi": ("run.sh", "nvidia-smi --query-gpu=memory.used --format=csv\n", "NPU708"),
     "a device by its UUID": ("run.sh", "export CUDA_VISIBLE_DEVICES=GPU-8932f937\n", "NPU702"),
     "a toolkit": ("run.sh", "export CUDA_HOME=/usr/local/cuda\n", "NPU703"),

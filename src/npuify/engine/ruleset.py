@@ -10,6 +10,7 @@ from npuify.analysis.own_cuda import OWN_CUDA_WORDS
 from npuify.engine.catalog import all_rules
 from npuify.engine.ledger.unknown import RULE as UNKNOWN
 from npuify.knowledge import products
+from npuify.knowledge.frameworks.variables import uses_torch
 from npuify.project.traces import IMPORT_WORDS
 from npuify.rules.common.npu_support import SUPPORT_WORDS
 from npuify.rules.selection import Selection
@@ -197,8 +198,10 @@ def is_for_torch(rule: Rule) -> bool:
 
 
 def is_for_tensorflow(lower: bytes) -> bool:
-    """Whether a Python file with these bytes, in lower case, imports TensorFlow and does not speak of torch."""
-    return b"torch" not in lower and b"tensorflow" in lower and _IMPORTS_TENSORFLOW.search(lower) is not None
+    """Whether a Python file with these bytes, in lower case, imports TensorFlow and has nothing to do with torch."""
+    if b"tensorflow" not in lower or _IMPORTS_TENSORFLOW.search(lower) is None:
+        return False
+    return not uses_torch(lower)
 
 
 @cache

@@ -222,9 +222,9 @@ class PythonFile:
 
     def _framework_around(self) -> str:
         """TensorFlow, where the project computes with it and the file speaks of nothing else."""
-        from npuify.knowledge.frameworks.variables import TENSORFLOW
+        from npuify.knowledge.frameworks.variables import TENSORFLOW, uses_torch
 
-        return TENSORFLOW if self.project.on_tensorflow and b"torch" not in self.source.data else ""
+        return TENSORFLOW if self.project.on_tensorflow and not uses_torch(self.source.data) else ""
 
     def remember(self, key: Any, value: Any) -> Any:
         """Keep ``value`` for other rules under ``key``."""

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from npuify.model import Safety
+
 from ...harness import findings, output
 
 if TYPE_CHECKING:
@@ -46,6 +48,20 @@ def test_the_answer_stays_yes(text: str, kept: str, gone: str) -> None:
     assert kept in out
     assert gone not in out
     assert output(out, tensorflow="1", unsafe=True) == out
+
+
+def test_what_one_function_imports_is_not_used_by_another() -> None:
+    text = (
+        f"{TF}def a():\n    {IMPORT}  # pylint: disable=g-import-not-at-top\n    return hvd.rank()\n"
+        f"def b(t):\n    {IMPORT}\n    return hvd.allgather(t)\n"
+        f"def c():\n    if many:\n        {IMPORT}  # what for\n        n = hvd.size()\n"
+    )
+    out = output(text, tensorflow="1", unsafe=True)
+    assert "def a():\n    return get_rank_id()\n" in out
+    assert f"def b(t):\n    {IMPORT}\n    return hvd.allgather(t)\n" in out
+    assert f"        {IMPORT}  # what for\n        n = get_rank_size()\n" in out, "a comment does not go with it"
+    left = [one for one in findings(out, tensorflow="1") if one.code == "NPU915"]
+    assert [(one.safety, one.advice) for one in left] == [(Safety.MANUAL, "take the import out")]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import npuify
+from npuify.model import Safety
+from npuify.options import Options
 from npuify.project.frameworks.tensorflow import tensorflow_specifier
 
 from ...harness import findings, output
@@ -61,6 +64,9 @@ def test_no_npu_is_opened_for_tensorflow_where_the_model_is_pytorch_s(tmp_path: 
         ("from sklearn.svm import SVC\n" + TF + "clf = SVC()\nclf.fit(x, y)\n", "program.py", "2"),
         (TF + "with tf.device('/GPU:0'):\n    x = 1\n", "program.py", "2"),
         (TF + "g = tf.config.list_physical_devices('GPU')\nfor x in g:\n    tf.config.experimental.set_memory_growth(x, True)\n", "m.py", "2"),
+        # Of another framework: TensorFlow is not there, or for its version alone.
+        ("import mxnet as mx\nimport horovod.mxnet as hvd\nnet.fit(data)\n", "program.py", "2"),
+        ("import pytorch_lightning as pl\ntry:\n    import tensorflow as tf\nexcept ImportError:\n    pass\ntrainer.fit(m)\n", "program.py", "2"),
         (TF + "model.fit(ds.batch(3), callbacks=c)\n".replace("model.fit", "def f():\n    model.fit"), "program.py", "2"),
     ],
 )  # fmt: skip
@@ -203,3 +209,59 @@ def test_a_function_that_calls_a_graph_makes_its_module_a_program(call: str) -> 
     )
     assert "npu_device.open().as_default()" in output(f"{text}{call}\n", tensorflow="2", unsafe=True)
     assert "npu_device" not in output(f"{text}other(data)\n", tensorflow="2", unsafe=True)
+
+
+@pytest.mark.parametrize(
+    ("owner", "told"),
+    [
+        ("class Trainer:", True),
+        ("class Trainer(object):", True),
+        ("class Model(tf.keras.Model):", False),
+        ("class Model(Base):", False),
+    ],
+)
+def test_a_train_step_is_a_graph_in_a_model_of_keras_only(owner: str, told: bool) -> None:
+    body = "    def train_step(self, x):\n        with tf.GradientTape() as tape:\n            loss = self.m(x)\n"
+    found = [one.code for one in findings(TF + owner + "\n" + body, tensorflow="2")]
+    assert ("NPU911" in found) == told
+
+
+def test_a_program_for_sessions_is_not_opened_in_a_project_for_the_second_line(tmp_path: Path) -> None:
+    text = (
+        TF
+        + "\n\ndef main(_):\n    m = tf.layers.dense(x, 1)\n    tf.keras.Model(m).fit(x)\n\n\nif __name__ == '__main__':\n    tf.app.run()\n"
+    )
+    (tmp_path / "first.py").write_text(text)
+    (tmp_path / "second.py").write_text(TF + GUARD + GRAPH)
+    (tmp_path / "requirements.txt").write_text("tensorflow==2.4\n")
+    found = npuify.scan([tmp_path], Options(cache=False, jobs=1)).findings
+    (told,) = [one for one in found if one.code == "NPU910" and one.file == "first.py"]
+    assert told.safety is Safety.MANUAL
+    assert not told.edits
+
+
+def test_compile_loses_what_it_does_not_have() -> None:
+    out = output(
+        TF + "@tf.function\ndef f(x):\n    return x\nm.compile('adam', jit_compile=True, loss='mse')\n",
+        tensorflow="2",
+        unsafe=True,
+    )
+    assert "m.compile('adam', loss='mse')\n" in out
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ("c.graph_options.rewrite_options.auto_mixed_precision = 1", "1", True),
+        ("c.graph_options.rewrite_options.auto_mixed_precision = rewriter_config_pb2.RewriterConfig.ON", "1", True),
+        ("c.graph_options.rewrite_options.auto_mixed_precision = rewriter_config_pb2.RewriterConfig.OFF", "1", False),
+        ("r = rewriter_config_pb2.RewriterConfig(auto_mixed_precision=1)", "1", True),
+        ("tf.config.optimizer.set_experimental_options({'auto_mixed_precision': True})", "2", True),
+        ("tf.config.optimizer.set_experimental_options({'auto_mixed_precision': False})", "2", False),
+        ("tf.config.optimizer.set_experimental_options({'layout_optimizer': True})", "2", False),
+        ("train(auto_mixed_precision=True)", "2", False),
+    ],
+)
+def test_the_pass_that_casts_for_cuda_is_told(text: str, line: str, told: bool) -> None:
+    found = [one.subject for one in findings(f"{TF}{text}\n", tensorflow=line) if one.code == "NPU917"]
+    assert ("auto_mixed_precision" in found) == told

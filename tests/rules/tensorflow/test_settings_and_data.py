@@ -139,6 +139,26 @@ def test_a_process_has_one_device(before: str, after: str | None) -> None:
     assert [one.code for one in findings(text)] == ["NPU701"]
 
 
+def test_a_list_somewhere_in_a_file_keeps_the_name_everywhere() -> None:
+    text = (
+        f"import os\n{TF}if 'CUDA_VISIBLE_DEVICES' not in os.environ:\n"
+        "    os.environ['CUDA_VISIBLE_DEVICES'] = ','.join(map(str, ids))\n"
+    )
+    assert output(text, unsafe=True) == text
+    assert [(one.code, one.safety) for one in findings(text)] == [("NPU701", Safety.MANUAL)] * 2
+
+
+def test_a_word_about_torch_does_not_make_a_file_one_of_torch(tmp_path: Path) -> None:
+    norm = TF + "# As PyTorch does it, not as in torch\n\n\ndef norm(x, sync='nccl'):\n    return sync == 'nccl'\n"
+    gpu = "import os\nimport norm  # pytorch has another\n\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"
+    files = {"norm.py": norm, "gpu.py": gpu, "serializer.py": "def f():\n    import torch\n    return torch.zeros(2)\n"}
+    files |= {f"m{number}.py": TF + "x = tf.constant(1)\n" for number in range(4)}
+    scan = npuify.scan([_project(tmp_path, files)], Options(cache=False, jobs=1))
+    assert {(one.file, one.code) for one in scan.findings if one.edits} == {("gpu.py", "NPU701")}
+    (edit,) = [one for one in scan.findings if one.edits]
+    assert "ASCEND_DEVICE_ID" in edit.message
+
+
 def _project(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
         (folder / name).write_text(text)

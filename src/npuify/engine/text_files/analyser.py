@@ -90,6 +90,9 @@ _WORDS = (
     b"gpus:",
     b"cuda {",
     b" --nv",
+    b"horovodrun",
+    b"mpirun ",
+    b"mpiexec ",
 )
 """Lower-case words of which a file has to hold one."""
 _SETTINGS = frozenset(("yaml", "json", "toml", "ini", "env"))

@@ -57,6 +57,16 @@ _TENSORFLOW = re.compile(
 _OTHERS = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+(?:torch|jax|flax|paddle|mxnet)", re.MULTILINE)
 
 
+_USES_TORCH = re.compile(
+    rb"\bimport\b[^\n#]*torch|\bfrom[ \t]+\.*\w*torch|\btorch(?:_npu|vision|audio)?\.\w|[\"']torch\b|\btorchrun\b"
+)
+
+
+def uses_torch(data: bytes) -> bool:
+    """Whether a text has to do with torch, more than by a word about it in a comment."""
+    return b"torch" in data and _USES_TORCH.search(data) is not None
+
+
 def framework_in(data: bytes) -> str:
     """The framework that the variables in a text are for, as ``owners.toml`` calls it; empty: PyTorch, or not known.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from npuify.model import Edit
@@ -45,11 +45,26 @@ def line_after(node: ast.stmt, text: str, file: PythonFile) -> Edit | None:
     return file.edit(following, following, f"{newline}{indent}{text}")
 
 
-def without_line(node: ast.stmt, file: PythonFile) -> Edit | None:
-    """Take a statement out with its line; None where something else, or a comment, stands on it."""
+PRAGMAS: Final = ("# noqa", "# type:", "# pylint", "# isort")
+"""How comments begin that speak to a linter only."""
+
+
+def _is_about_place(comment: str) -> bool:
+    """Whether a comment tells a linter to accept where a statement stands, or its type."""
+    return comment.startswith(("# type:", "# pylint", "# isort")) and "unused" not in comment
+
+
+def without_line(node: ast.stmt, file: PythonFile, *, with_pragma: bool = False) -> Edit | None:
+    """Take a statement out with its line; None where something else, or a comment, stands on it.
+
+    Args:
+        with_pragma: what tells a linter to be quiet about the statement goes with it, unless it says that nothing
+            uses what is imported.
+    """
     blanks = indentation(node, file)
     following, rest = _rest_of_line(node, file)
-    if blanks is None or rest.strip():
+    rest = rest.strip()
+    if blanks is None or (rest and not (with_pragma and _is_about_place(rest))):
         return None
     return file.edit(file.source.start(node) - len(blanks), following, "")
 

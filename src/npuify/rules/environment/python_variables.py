@@ -130,11 +130,11 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
             return
         if done.value is not None and not by_name:
             edits += _new_value(value, done.value, file)
-        if done.name == ONE_DEVICE and _is_list(node, value, file):
+        if done.name == ONE_DEVICE and _is_list_somewhere(node, value, file):
             yield file.report(
                 node,
                 phrase(
-                    "{name} holds a list here, and {name2} takes one number: a process has one NPU",
+                    "{name} holds a list in this file, and {name2} takes one number: a process has one NPU",
                     name=name,
                     name2=done.name,
                 ),
@@ -190,6 +190,23 @@ def _stands_in(name: str, row: ast.List | ast.Tuple | ast.Set) -> bool:
 def _must_be_set(parent: ast.AST | None) -> bool:
     """Whether code fails where the variable is not set; what is only set there, nobody reads on an NPU."""
     return isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Load)
+
+
+def _is_list_somewhere(node: ast.Constant | ast.keyword, value: ast.expr | None, file: PythonFile) -> bool:
+    """Whether a place of the file has several numbers in a variable: what asks for it elsewhere means the same one."""
+    if _is_list(node, value, file):
+        return True
+    name = node.arg if isinstance(node, ast.keyword) else node.value
+    others = (
+        one
+        for one in file.nodes_on_lines_with(str(name))
+        if one is not node and isinstance(one, (ast.Constant, ast.keyword))
+    )
+    return any(
+        _is_list(one, _context(one, file.parent(one), file)[0], file)
+        for one in others
+        if (one.arg if isinstance(one, ast.keyword) else one.value) == name
+    )
 
 
 def _is_list(node: ast.AST, value: ast.expr | None, file: PythonFile) -> bool:

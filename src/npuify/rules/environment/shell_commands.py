@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.commands import commands
+from npuify.knowledge.frameworks.variables import TENSORFLOW
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.environment.batch_systems import judge_job
@@ -57,7 +58,10 @@ def NVIDIA_SMI(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 -
     source="the table of commands; npuify says the source with each finding",
 )
 def NVIDIA_COMMAND(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
-    """A script calls another NVIDIA program (a compiler, profiler or monitor), or installs NVIDIA packages."""
+    """A script calls another NVIDIA program (a compiler, profiler or monitor), or installs NVIDIA packages.
+
+    So does what starts ranks for Horovod, or for MPI under TensorFlow: neither tells an NPU program its rank.
+    """
     raise NotImplementedError
 
 
@@ -115,9 +119,32 @@ def judge_command(command: Command, file: TextFile) -> None:
             source=fact.source,
             advice=fact.message,
         )
+    _started_by_others(program, file)
     judge_job(command, file)
     judge_container(words, file)
     _installed(words, file)
+
+
+def _started_by_others(program: Word, file: TextFile) -> None:
+    """A launcher that makes ranks which the adapter of TensorFlow does not see."""
+    name = program.value.rpartition("/")[2]
+    is_for_tensorflow = file.framework == TENSORFLOW
+    if name != "horovodrun" and not (name in ("mpirun", "mpiexec") and is_for_tensorflow):
+        return
+    file.report(
+        NVIDIA_COMMAND,
+        (program.start, program.end),
+        phrase("{name} starts processes for Horovod, which does not know NPUs", name=name)
+        if name == "horovodrun"
+        else phrase("{name} numbers its processes for MPI; the adapter does not read that", name=name),
+        subject=name,
+        evidence=Evidence.DOCUMENTED,
+        source="hicann/tensorflow@82957b9:docs/en/tfadapter_1/migration/model_training/distributed_training.md",
+        advice="start one process for each card, with RANK_ID, RANK_SIZE, ASCEND_DEVICE_ID, JOB_ID and a rank table: "
+        "npuify launch writes the script"
+        if is_for_tensorflow
+        else "start one process for each card with torchrun: npuify launch writes the script",
+    )
 
 
 _LISTING = (["-L"], ["--list-gpus"])

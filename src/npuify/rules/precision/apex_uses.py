@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.rules.common.helper_branches import never_on_npu
 from npuify.rules.common.packages.import_guards import has_fallback, is_asked_for, no_other_takes
 from npuify.rules.common.packages.name_uses import Use, uses_of
-from npuify.rules.common.statements import _rest_of_line, ends_its_line, indentation
+from npuify.rules.common.statements import PRAGMAS, _rest_of_line, ends_its_line, indentation
 
 if TYPE_CHECKING:
     from npuify.model import Edit
@@ -105,7 +105,7 @@ def removal(node: ast.stmt, file: PythonFile) -> Edit | None:
         return file.replace(node, "pass")
     following, rest = _rest_of_line(node, file)
     comment = rest.lstrip()
-    if comment and not comment.startswith(("# noqa", "# type:", "# pylint", "# isort")):
+    if comment and not comment.startswith(PRAGMAS):
         start = file.source.start(node)
         return file.edit(start, file.source.end(node) + len(rest) - len(comment), "")
     return file.edit(file.source.text.line_starts[node.lineno - 1], following, "")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.analysis.project import module_name
 from npuify.model import Evidence, Safety, Severity
+from npuify.project.frameworks.tensorflow import written_for
 from npuify.project.import_graph import imports_of
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import (
@@ -91,8 +92,8 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """
     if file.contains(b"npu_device") or file.contains(b"npu_bridge"):
         return
-    if _IMPORTS_TORCH.search(file.source.data) and not file.contains(b"tensorflow"):
-        return  # of PyTorch: TensorFlow is one of the formats that a module of it can read
+    if _is_of_another(file):
+        return
     if not is_program(node) and not _starts_a_graph(node, file):
         return
     if is_test_file(file) or hides_all_gpus(file):
@@ -111,6 +112,17 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
                 severity=Severity.WARNING,
                 subject="npu_device",
                 advice="say --tf-adapter 1.15 or --tf-adapter 2.6.5",
+            )
+        return
+    if _is_for_sessions(file):
+        if _computes(node, file):
+            yield file.report(
+                (0, 0),
+                "the program is for TensorFlow 1, and the project for 2: opened for 2 it would still run on the CPU",
+                safety=Safety.MANUAL,
+                severity=Severity.WARNING,
+                subject="npu_device",
+                advice="move it to TensorFlow 2, or run it by itself with --tf-adapter 1.15",
             )
         return
     edit = _edit(node, file)
@@ -132,6 +144,12 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
         edits=[edit],
         subject="npu_device",
     )
+
+
+def _is_for_sessions(file: PythonFile) -> bool:
+    """Whether a program has names that TensorFlow 2 does not have, and none that only it has."""
+    one, two = written_for(file.source.data)
+    return one and not two and not file.contains(b"compat")
 
 
 def _starts_a_graph(tree: ast.Module, file: PythonFile) -> bool:
@@ -193,6 +211,23 @@ def _computes(tree: ast.Module, file: PythonFile) -> bool:
     if _CALLS.search(data) is not None:
         return file.contains(b"keras") or any(_is_own(item, file) for item in tree.body)
     return _PREPARES.search(file.source.relative) is None and _imports_a_model(file)
+
+
+_IMPORTS_ANOTHER = re.compile(
+    rb"(?:^|[\r\n])[ \t]*(?:import|from)[ \t]+(?:torch|pytorch_lightning|lightning|mxnet|paddle|jax)\b"
+)
+
+
+def _is_of_another(file: PythonFile) -> bool:
+    """Whether a program is one of another framework's: TensorFlow is not there, or only beside it.
+
+    A module of the project's own may read TensorFlow's formats as well, and ``import tensorflow`` may stand there for
+    its version alone.
+    """
+    data = file.source.data
+    if _IMPORTS_ANOTHER.search(data) is None:
+        return False
+    return not file.contains(b"tensorflow") or (_GRAPHS.search(data) is None and not file.contains(b"keras"))
 
 
 _IMPORTS_TORCH = re.compile(rb"(?:^|[\r\n])[ \t]*(?:import|from)[ \t]+torch\b")
@@ -323,8 +358,7 @@ def step_runs_eagerly(node: ast.With, file: PythonFile) -> Iterator[Diagnostic]:
         return
     functions = [one for one in file.ancestors(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
     for function in functions:
-        in_class = isinstance(file.parent(function), ast.ClassDef)
-        if _is_graph(function, file) or (in_class and function.name == "train_step"):
+        if _is_graph(function, file) or (function.name == "train_step" and _may_be_keras(file.parent(function))):
             return
     if functions and _called_in_graph(functions[-1].name, file):
         return
@@ -334,6 +368,13 @@ def step_runs_eagerly(node: ast.With, file: PythonFile) -> Iterator[Diagnostic]:
         subject="tf.GradientTape",
         advice="put the step into a function with @tf.function, which takes tensors and has no side effects in Python",
     )
+
+
+def _may_be_keras(owner: ast.AST | None) -> bool:
+    """Whether a class is derived from another, which may be a model: Keras makes a graph of its ``train_step``."""
+    if not isinstance(owner, ast.ClassDef):
+        return False
+    return any(not (isinstance(base, ast.Name) and base.id in ("object", "ABC")) for base in owner.bases)
 
 
 def _is_graph(function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _CATCHES: Final = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
+_FUNCTIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ASKS: Final = frozenset(("find_spec", "find_loader", "import_module", "__import__"))
 """Last names of functions by which a program asks whether there is a module."""
 
@@ -36,7 +37,7 @@ def import_left(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator
     ours = [one for one in node.names if _is_horovod(module if whole else one.name)]
     if not ours or (whole and len(ours) < len(node.names)):
         return
-    uses = [use for one in ours for use in _uses(one.asname or one.name.partition(".")[0], file)]
+    uses = [use for one in ours for use in _uses(one.asname or one.name.partition(".")[0], node, file)]
     if any(not isinstance(use, ast.Name) or not _asks_whether(use, file) for use in uses):
         yield from _still_used(node, file)
         return
@@ -84,15 +85,22 @@ def _is_horovod(module: str) -> bool:
     return module.split(".")[:2] in (["horovod", "tensorflow"], ["horovod", "keras"])
 
 
-def _uses(name: str, file: PythonFile) -> list[ast.AST]:
-    """Where a file reads a name, or writes it in a string such as those of ``__all__``."""
+def _uses(name: str, node: ast.stmt, file: PythonFile) -> list[ast.AST]:
+    """Where a name that a statement imports is read, or written in a string such as those of ``__all__``.
+
+    What a function imports is its own; the same name elsewhere comes from another import.
+    """
     if name == "*":
         return [file.source.tree]
+    own = next((one for one in file.ancestors(node) if isinstance(one, _FUNCTIONS)), None)
     return [
         one
         for one in file.nodes_on_lines_with(name)
-        if (isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load))
-        or (isinstance(one, ast.Constant) and one.value == name)
+        if (
+            (isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load))
+            or (isinstance(one, ast.Constant) and one.value == name)
+        )
+        and (own is None or own in file.ancestors(one))
     ]
 
 
@@ -188,13 +196,13 @@ def _without(node: ast.Import | ast.ImportFrom, ours: list[ast.alias], file: Pyt
     if node not in block:
         block = getattr(around, "orelse", [])
     if len(block) > 1 and node in block:
-        return without_line(node, file)
+        return without_line(node, file, with_pragma=True)
     guard = _guard(node, file)
     if guard is not None and not guard.orelse and not guard.finalbody and _stands_alone(guard, file):
         edit = without_line(guard, file)
         if edit is not None:
             return edit
-    return file.replace(node, "pass") if without_line(node, file) is not None else None
+    return file.replace(node, "pass") if without_line(node, file, with_pragma=True) is not None else None
 
 
 def _stands_alone(guard: ast.Try, file: PythonFile) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.call_edits import without_keyword
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
 
@@ -111,7 +112,7 @@ def _graph_code(call: ast.Call, file: PythonFile) -> str:
 @rule(
     "NPU913",
     "xla-in-function",
-    Safety.MANUAL,
+    Safety.REVIEW,
     Severity.INFO,
     words=("jit_compile", "experimental_compile"),
     also_in_file=FRAMEWORKS,
@@ -123,6 +124,22 @@ def xla_in_function(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """XLA does not reach the NPU: a function made after the NPU was opened loses it, one made before keeps it.
 
     Keras' ``compile`` has no such argument in TensorFlow 2.6: it came later.
+
+    Before::
+
+        import tensorflow as tf
+
+        model = tf.keras.Sequential()
+        step = tf.function(model)
+        model.compile("adam", "mse", jit_compile=True)
+
+    After::
+
+        import tensorflow as tf
+
+        model = tf.keras.Sequential()
+        step = tf.function(model)
+        model.compile("adam", "mse")
     """
     if line_of(file) == "1":
         return
@@ -132,6 +149,8 @@ def xla_in_function(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
             yield file.report(
                 value.value,
                 "compile() has no jit_compile in TensorFlow 2.6: TypeError",
+                edits=list(filter(None, [without_keyword(node, value, file)])),
+                safety=Safety.REVIEW,
                 severity=Severity.ERROR,
                 subject="compile(jit_compile=)",
                 advice="leave it out; XLA does not reach the NPU either",
@@ -150,6 +169,7 @@ def xla_in_function(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
                         "{arg} turns on XLA, which the NPU does not have; the adapter drops it after open()",
                         arg=keyword.arg,
                     ),
+                    safety=Safety.MANUAL,
                     subject="tf.function",
                     advice="delete it; see that the NPU is opened before the function is made",
                 )

@@ -39,6 +39,12 @@ _TAKERS: Final = {
     "tf.contrib.slim.learning.train": _Taker(21, "session_config"),
     "tf.contrib.slim.evaluation.evaluate_once": _Taker(10, "session_config"),
     "tf.contrib.slim.evaluation.evaluation_loop": _Taker(13, "session_config"),
+    "tf.contrib.training.train": _Taker(9),
+    "tf.contrib.training.evaluate_once": _Taker(8),
+    "tf.contrib.training.evaluate_repeatedly": _Taker(9),
+    "tf.contrib.predictor.from_saved_model": _Taker(7),
+    "tf.contrib.predictor.from_estimator": _Taker(4),
+    "tf.contrib.predictor.from_contrib_estimator": _Taker(5),
 }
 """Signatures of TensorFlow 1.15."""
 _SUPERVISED: Final = {
@@ -46,6 +52,14 @@ _SUPERVISED: Final = {
     "prepare_or_wait_for_session": _Taker(1),
 }
 """Methods of ``tf.train.Supervisor``."""
+_MANAGED: Final = {
+    "prepare_session": _Taker(7),
+    "recover_session": _Taker(6),
+    "wait_for_session": _Taker(1),
+}
+"""Methods of ``tf.train.SessionManager``."""
+_MAKERS: Final = {"tf.train.Supervisor": _SUPERVISED, "tf.train.SessionManager": _MANAGED}
+_MONITORED: Final = "tf.train.MonitoredSession"
 _DEVICE: Final = re.compile(rb"\btf\.device\(([^)\n]*)")
 _MODEL: Final = re.compile(
     rb"(?i)keras|optimizer|minimize|gradient|variable|restore|graph_def|saved_model|checkpoint"
@@ -61,7 +75,10 @@ _WITHOUT_GPU: Final = re.compile(
     "NPU901",
     "session-without-npu",
     Safety.SAFE,
-    words=("session", "learning.train", "evaluation.eval"),
+    words=(
+        *("session", "learning.train", "evaluation.eval", "training.train(", "training.evaluate", "evaluate_once("),
+        *("from_saved_model(", "predictor.from_estimator(", "from_contrib_estimator("),
+    ),
     also_in_file=FRAMEWORKS,
     without_torch=True,
     source="npu_bridge/npu_init.py: npu_config_proto; signatures of TensorFlow 1.15",
@@ -91,7 +108,12 @@ def session_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
             sess.run(tf.global_variables_initializer())
     """
     name, taker = _taker(node, file)
-    if taker is None or file.contains(b"NpuOptimizer") or file.contains(b"import npu_init"):
+    if file.contains(b"NpuOptimizer") or file.contains(b"import npu_init"):
+        return
+    if name == _MONITORED:
+        yield from _without_creator(node, file)
+        return
+    if taker is None:
         return
     config = argument(node, taker.position, taker.keyword)
     if config is not None and _is_done(config, file):
@@ -142,16 +164,42 @@ def _taker(node: ast.Call, file: PythonFile) -> tuple[str, _Taker | None]:
     if name in _TAKERS:
         return name, _TAKERS[name]
     func = node.func
-    if isinstance(func, ast.Attribute) and func.attr in _SUPERVISED and _is_supervisor(func.value, file):
-        return f"Supervisor.{func.attr}", _SUPERVISED[func.attr]
+    if isinstance(func, ast.Attribute):
+        for maker, methods in _MAKERS.items():
+            if func.attr in methods and _is_made_by(maker, func.value, file):
+                return f"{maker.rpartition('.')[2]}.{func.attr}", methods[func.attr]
     return name, None
 
 
-def _is_supervisor(node: ast.expr, file: PythonFile) -> bool:
-    """Whether an expression surely is a Supervisor: all that its name is assigned are calls of the class."""
+def _is_made_by(maker: str, node: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression surely is of a class: all that its name is assigned are calls of it."""
     values = file.assigned(node) if isinstance(node, ast.Name) else [node]
-    return bool(values) and all(
-        isinstance(value, ast.Call) and api_name(value.func, file) == "tf.train.Supervisor" for value in values
+    return bool(values) and all(isinstance(value, ast.Call) and api_name(value.func, file) == maker for value in values)
+
+
+def _without_creator(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A ``MonitoredSession`` that makes its session by itself, with a configuration that nobody gave."""
+    creator = argument(node, 0, "session_creator")
+    if creator is not None and not (isinstance(creator, ast.Constant) and creator.value is None):
+        return
+    untouched = _untouched(_MONITORED, node, None, file)
+    if untouched is not None:
+        yield untouched
+        return
+    # Beside MonitoredSession, in the same module.
+    made = f"{file.code(node.func.value)}.ChiefSessionCreator" if isinstance(node.func, ast.Attribute) else ""
+    text = f"{made}(config=npu_config_proto())"
+    edits = []
+    if made:
+        given = file.replace(creator, text) if creator is not None else None
+        edits = [given or add_argument(node, f"session_creator={text}", file)]
+    yield file.report(
+        node,
+        phrase("{name} runs on the CPU without the adapter's configuration", name=_MONITORED),
+        edits=edits,
+        safety=Safety.SAFE if edits else Safety.MANUAL,
+        subject=_MONITORED,
+        advice="" if edits else "give it session_creator=tf.train.ChiefSessionCreator(config=npu_config_proto())",
     )
 
 

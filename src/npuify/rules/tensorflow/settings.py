@@ -61,7 +61,7 @@ _PASSES: Final = frozenset(
     Severity.WARNING,
     words=(
         *("global_jit_level", "set_jit", "set_soft_device_placement", "run_functions_eagerly", "allow_soft_placement"),
-        *("rewrite_options", "rewriterconfig"),
+        *("rewrite_options", "rewriterconfig", "set_experimental_options", "auto_mixed_precision"),
     ),
     also_in_file=FRAMEWORKS,
     without_torch=True,
@@ -102,6 +102,8 @@ def setting_against_npu(node: ast.Call | ast.Assign | ast.keyword, file: PythonF
             )
     elif name in _PASSES and line_of(file) != "2":
         yield from _pass_of_graphs(name, value, node, file)
+    elif name == "auto_mixed_precision" and not _is_off(value):
+        yield from _mixed_by_graphs(node, value, file)
     elif name == "allow_soft_placement" and isinstance(value, ast.Constant) and value.value is False:
         if isinstance(node, ast.Assign) or api_name(getattr(file.parent(node), "func", None), file) == "tf.ConfigProto":
             yield file.report(
@@ -111,6 +113,37 @@ def setting_against_npu(node: ast.Call | ast.Assign | ast.keyword, file: PythonF
                 safety=Safety.SAFE,
                 subject="allow_soft_placement",
             )
+
+
+def _experimental_options(options: ast.expr | None, file: PythonFile) -> Iterator[Diagnostic]:
+    """Passes over graphs that a dict turns on or off."""
+    if isinstance(options, ast.Dict):
+        for key, value in zip(options.keys, options.values, strict=True):
+            if isinstance(key, ast.Constant) and key.value == "auto_mixed_precision" and not _is_off(value):
+                yield from _mixed_by_graphs(ast.Assign([], value), value, file)
+
+
+def _is_off(value: ast.expr) -> bool:
+    return (isinstance(value, ast.Constant) and value.value in (False, 0, 2)) or (
+        isinstance(value, ast.Attribute) and value.attr in ("OFF", "DEFAULT")
+    )
+
+
+def _mixed_by_graphs(node: ast.Assign | ast.keyword, value: ast.expr, file: PythonFile) -> Iterator[Diagnostic]:
+    """TensorFlow's own pass that casts parts of a graph to float16, which it does for GPUs."""
+    if not (isinstance(node, ast.Assign) or file.code(getattr(file.parent(node), "func", value)).endswith("Config")):
+        return
+    yield file.report(
+        value,
+        "auto_mixed_precision rewrites the graph for CUDA",
+        safety=Safety.MANUAL,
+        severity=Severity.WARNING,
+        subject="auto_mixed_precision",
+        advice="set the adapter's option precision_mode_v2 to mixed_float16; on the first-generation 910 add its loss "
+        "scale optimizer",
+        evidence=Evidence.ASSUMED,
+        source="hicann/tensorflow@82957b9:docs/en/tfadapter_1/migration/performance_tuning/mixed_precision_training.md",
+    )
 
 
 def _pass_of_graphs(
@@ -150,6 +183,9 @@ def _given(node: ast.Assign | ast.keyword) -> tuple[str, ast.expr]:
 
 def _switched(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     name = api_name(node.func, file)
+    if name == "tf.config.optimizer.set_experimental_options":
+        yield from _experimental_options(argument(node, 0, "options"), file)
+        return
     if name not in _SWITCHES:
         return
     keyword, wanted, safety, why = _SWITCHES[name]
