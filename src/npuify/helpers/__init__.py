@@ -29,6 +29,7 @@ PACKAGES: Final = {
     "npuify_rotary": "rotary",
     "npuify_scatter": "scatter",
     "npuify_sparse": "sparse",
+    "npuify_xformers": "xformers_ops",
 }
 """The names of the modules that take the place of packages, and their files in ``helpers/packages``."""
 

@@ -51,6 +51,21 @@ def test_a_name_has_the_row_nearest_to_it() -> None:
     assert member_of("numpy.array") is None
 
 
+def test_blocks_of_xformers_are_told_and_its_operators_replaced() -> None:
+    text = (
+        "from xformers.components import MultiHeadDispatch\nimport xformers.factory\n"
+        "from xformers.ops import memory_efficient_attention, stack_or_none, unbind\n\n\n"
+        "def f(x, q):\n"
+        "    k, v = unbind(x, 0)\n"
+        "    whole = stack_or_none((k, v), 0)\n"
+        "    return MultiHeadDispatch(whole), xformers.factory.xFormer.from_config(x), memory_efficient_attention(q, k, v)\n"
+    )
+    assert [line for line, _, _ in _told(text)] == [8, 9, 9]
+    changed = output(text)
+    assert "from npuify_xformers import unbind\n" in changed
+    assert "from xformers.ops import memory_efficient_attention, stack_or_none\n" in changed
+
+
 def test_each_use_is_told_and_all_are_one_decision() -> None:
     text = (
         "import spconv.pytorch as spconv\nfrom spconv.pytorch import SparseConvTensor\n\n\n"

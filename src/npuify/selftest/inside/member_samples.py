@@ -85,6 +85,20 @@ MEMBERS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "packages.sparse:spmm": lambda: (whole([[2, 0, 1], [1, 0, 1]], "int64"), numbers(3), 3, 2, numbers(2, 4)),
     "packages.sparse:eye": lambda: (4,),
     "packages.apex_contrib:FastLayerNorm": lambda: ((8,), numbers(3, 8)),
+    "packages.xformers_ops:SwiGLU": lambda: ((8, 6), numbers(3, 8)),
+    "packages.xformers_ops:RMSNorm": lambda: ((8,), numbers(3, 8)),
+    "packages.xformers_ops:swiglu": lambda: (
+        *(numbers(3, 8), numbers(6, 8), None, numbers(6, 8, seed=6), None, numbers(8, 6), numbers(8)),
+    ),
+    "packages.xformers_ops:unbind": lambda: (numbers(3, 8), 0),
+    "packages.xformers_ops:masked_matmul": lambda: (numbers(3, 8), numbers(8, 4), numbers(3, 4, seed=6) > 0),
+    "packages.xformers_ops:index_select_cat": lambda: (
+        [numbers(4, 3), numbers(5, 2)],
+        [whole([2, 0], "int64"), whole([4, 1, 3], "int64")],
+    ),
+    "packages.xformers_ops:scaled_index_add": lambda: (
+        *(numbers(4, 3, 2), whole([2, 0], "int64"), numbers(2, 3, 2, seed=6), numbers(2), 0.5),
+    ),
     **_each("bitsandbytes", _bits("Adam", _PAGED), _stepped),
     **_each("bitsandbytes", _bits("AdamW", _PAGED), _stepped),
     **_each("bitsandbytes", _bits("Lion", _PAGED), _stepped),
