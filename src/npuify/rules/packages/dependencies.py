@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from npuify.language import commas, phrase
@@ -10,6 +11,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from
 from npuify.rules.packages.jax_set import judge_jax
 from npuify.rules.packages.paddle_set import judge_paddle
+from npuify.rules.packages.replaced_uses import safety_of_leaving
 from npuify.rules.packages.tensorflow_set import NAMES as TENSORFLOW_NAMES
 from npuify.rules.packages.tensorflow_set import is_on_tensorflow, judge_tensorflow
 from npuify.rules.packages.torch_set import judge_indexes, judge_torch
@@ -102,8 +104,9 @@ def DROPPED(node: object, file: object) -> Iterator[Finding]:  # noqa: N802
     """The package needs CUDA and has no NPU version: it is removed.
 
     CUDA packages that only torch itself uses are removed directly; packages that the project's own code may import are
-    removed with ``--unsafe``, since their imports must be removed or guarded as well. A line with a comment becomes a
-    comment.
+    removed with ``--unsafe``, since their imports must be removed or guarded as well; so is, as safely as its imports
+    are edited, a package that modules of npuify take the place of everywhere (NPU622), but not in the portable style. A
+    line with a comment becomes a comment.
 
     Before::
 
@@ -176,7 +179,13 @@ class _Dependencies:
         except UnreadableRequirements as error:
             raise UnreadableText(error.message, error.line) from None
         file = DependencyFile(
-            relative, text, document, job.run.release, job.run.vllm, bool(job.run.project.on_tensorflow)
+            relative,
+            text,
+            document,
+            job.run.release,
+            job.run.vllm,
+            bool(job.run.project.on_tensorflow),
+            partial(safety_of_leaving, run=job.run),
         )
         if document.locked_by:
             return Result(list(_lock(file)))
@@ -286,7 +295,20 @@ def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
             source="TensorFlow adapter: guide to porting Horovod programs",
         )
         return
-    if row.action == "keep":
+    safety = file.leaving(entry.name) if row.action in ("manual", "drop", "source") else None
+    if safety is not None:
+        yield file.report(
+            DROPPED,
+            entry,
+            phrase("{name}: modules of npuify take the place of all its imports (NPU622)", name=entry.name),
+            spots=[entry.removal, *(None for _ in _named_in_extras(entry, file))],
+            safety=safety,
+            severity=Severity.WARNING,
+            evidence=Evidence.PACKAGE,
+            source="the project's imports of it",
+            subject=entry.name,
+        )
+    elif row.action == "keep":
         yield _kept(entry, row, message, file)
     elif row.action == "replace":
         yield _report(REPLACED, entry, row, message, file, [*_replaced(entry, row), *_in_extras(entry, file, row)])

@@ -11,7 +11,7 @@ from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.source.requirements import Entry, Spot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from npuify.knowledge import ReleaseTable
     from npuify.rules.registry import Rule
@@ -32,6 +32,8 @@ class DependencyFile:
         release: the torch_npu release aimed at.
         vllm: the vLLM aimed at.
         on_tensorflow: the project computes with TensorFlow.
+        leaving: how safe it is to require a package no longer, as npuify's modules take the place of all its imports;
+            None where it is still imported.
     """
 
     def __init__(
@@ -42,6 +44,7 @@ class DependencyFile:
         release: ReleaseTable,
         vllm: VllmAim = NO_AIM,
         on_tensorflow: bool = False,
+        leaving: Callable[[str], Safety | None] = lambda _: None,
     ) -> None:
         self.relative = relative
         self.text = text
@@ -49,6 +52,7 @@ class DependencyFile:
         self.release = release
         self.vllm = vllm
         self.on_tensorflow = on_tensorflow
+        self.leaving = leaving
         words = set(re.split(r"[\W_]+", "/".join(relative.lower().split("/")[-2:])))
         self.is_for_other_devices = not words.isdisjoint(_FOR_OTHERS)
         self.is_for_prose = not words.isdisjoint(_FOR_PROSE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import structs
@@ -12,6 +13,7 @@ from npuify.model import Edit, Position, Safety, Severity
 from npuify.rules.packages.dependencies import judge
 from npuify.rules.packages.dependency_file import DependencyFile
 from npuify.rules.packages.plugin_calls import judge_plugins
+from npuify.rules.packages.replaced_uses import safety_of_leaving
 from npuify.rules.packages.torch_set import COMPANION, INDEX, TORCH
 from npuify.source.pip_command import as_argument, conda_command, pip_commands, pip_words
 from npuify.source.requirements import Document, Spot, pip
@@ -204,7 +206,13 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
     except UnreadableText:
         return
     requirements = DependencyFile(
-        file.relative, listed, Document(text, others), file.release, file.run.vllm, bool(file.run.project.on_tensorflow)
+        file.relative,
+        listed,
+        Document(text, others),
+        file.release,
+        file.run.vllm,
+        bool(file.run.project.on_tensorflow),
+        partial(safety_of_leaving, run=file.run),
     )
     placed = []
     for finding in judge(requirements, file.run.tensorflow_of_project):
@@ -224,7 +232,13 @@ def _judged(command: PipCommand, file: TextFile) -> Iterator[Finding]:
         return
     document = pip.read(text.decode("latin-1"))
     requirements = DependencyFile(
-        file.relative, listed, document, file.release, file.run.vllm, bool(file.run.project.on_tensorflow)
+        file.relative,
+        listed,
+        document,
+        file.release,
+        file.run.vllm,
+        bool(file.run.project.on_tensorflow),
+        partial(safety_of_leaving, run=file.run),
     )
     if not requirements.is_for_prose:
         yield from judge(requirements, file.run.tensorflow_of_project)
