@@ -105,7 +105,7 @@ MODULES = (
     "rules.tensorflow.sessions",
     "rules.tensorflow.uses",
     "rules.tensorflow.devices",
-    "rules.tensorflow.estimators",
+    "rules.tensorflow.estimators.made",
     "rules.tensorflow.keras",
     "rules.tensorflow.stand_alone_keras",
     "rules.tensorflow.default_device",

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from npuify.model import Safety, Severity
 
 from ...harness import findings, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEAD = "import tensorflow as tf\n\n"
 CLASS = "class Mine(tf.estimator.Estimator):\n    pass\n\n\n"
@@ -48,14 +53,47 @@ def test_super_means_the_class_around_it() -> None:
     ("made", "count"),
     [
         ("", 1),
-        ("Mine(f)\n", 1),
-        ("Mine(f, config=c)\n", 1),
         ("Mine(f, config=npu_run_config_init())\n", 0),
-        ("Mine(f, config=npu_run_config_init())\nMine(f)\n", 1),
+        ("isinstance(x, Mine)\n", 1),
     ],
 )
 def test_a_class_that_leaves_its_arguments_to_others(made: str, count: int) -> None:
     assert told(HEAD + CLASS + made) == [(Safety.MANUAL, Severity.ERROR)] * count
+
+
+@pytest.mark.parametrize(
+    ("made", "after"),
+    [
+        ("Mine(f)", "Mine(f, config=npu_run_config_init())"),
+        ("Mine(f, 'm', c)", "Mine(f, 'm', npu_run_config_init(run_config=c))"),
+        ("Mine(f, config=c)", "Mine(f, config=npu_run_config_init(run_config=c))"),
+    ],
+)
+def test_a_class_that_leaves_its_arguments_to_others_is_edited_where_it_is_made(
+    made: str, after: str, tmp_path: Path
+) -> None:
+    assert after in output(HEAD + CLASS + made + "\n", tensorflow="1")
+    for name, count in (("MyEstimator", 0), ("Mine", 1)):
+        # Without a word of its own the call is not looked at, and the class is told.
+        own = HEAD + CLASS.replace("Mine", name)
+        (tmp_path / "mine.py").write_text(own)
+        text = f"{HEAD}import mine\n\n\ne = mine.{made.replace('Mine', name)}\n"
+        (tmp_path / "train.py").write_text(text)
+        found = findings(own, root=tmp_path, name="mine.py", tensorflow="1")
+        assert [(one.code, one.safety) for one in found] == [("NPU906", Safety.MANUAL)] * count
+        if not count:
+            there = output(text, root=tmp_path, name="train.py", tensorflow="1")
+            assert f"e = mine.{after.replace('Mine', name)}\n" in there
+
+
+def test_a_class_with_arguments_of_its_own_is_edited_inside_only() -> None:
+    text = (
+        CLASS.replace("    pass\n", "    def __init__(self, p):\n        super().__init__(f, params=p)\n")
+        + "e = Mine(1)\n"
+    )
+    out = output(HEAD + text, tensorflow="1")
+    assert "super().__init__(f, params=p, config=npu_run_config_init())" in out
+    assert "e = Mine(1)\n" in out
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from npuify.model import Safety
+import npuify
+from npuify.model import Safety, Severity
+from npuify.options import Options
 
 from ...harness import findings, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEAD = "import tensorflow as tf\n\nx = tf.placeholder(tf.float32)\ns = tf.distribute.experimental.ParameterServerStrategy()\n"
 
@@ -37,7 +44,10 @@ def test_summaries_keep_what_is_said_of_them() -> None:
 @pytest.mark.parametrize(
     ("config", "estimator"),
     [
-        ("'o', train_distribute=s", ""),
+        ("'o', 1, 100, 50, 60, train_distribute=s", ""),
+        ("'o', # here\n 1, train_distribute=s", ""),
+        ("train_distribute=s", "tf.estimator.Estimator(m, None, c, None, warm)"),
+        ("train_distribute=s", "tf.estimator.Estimator(m, config=c, other=1)"),
         ("train_distribute=s, **more", ""),
         ("train_distribute=s, save_checkpoints_secs=60", ""),
         ("train_distribute=s, device_fn=d", ""),
@@ -68,3 +78,93 @@ def test_an_estimator_of_tpus_is_one_without_them(given: str, after: str) -> Non
     assert f"TPUEstimator(m, config=npu_run_config_init(run_config=c){after})" in output(
         text, tensorflow="1", unsafe=True
     )
+
+
+def test_what_is_given_by_position_is_named() -> None:
+    out = written("'o', 7, save_checkpoints_steps=5, train_distribute=s")
+    assert "c = NPURunConfig(model_dir='o', tf_random_seed=7, save_checkpoints_steps=5, distribute=s, mix" in out
+    assert "iterations_per_loop=1, save_summary_steps=100)" in out
+    assert "iterations_per_loop=1)" in written("'o', 7, 50, train_distribute=s")
+
+
+TF = "import tensorflow as tf\n\n"
+SERVERS = "tf.distribute.experimental.ParameterServerStrategy()"
+OF_SERVERS = f"tf.estimator.RunConfig(model_dir='o', train_distribute={SERVERS})"
+DONE = f"NPURunConfig(model_dir='o', distribute={SERVERS}, mix_compile_mode=True, iterations_per_loop=1, save_summary_steps=100)"
+MAKES = f"{TF}def made():\n    return {OF_SERVERS}\n"
+MAKES_BY_NAME = f"{TF}def made():\n    c = {OF_SERVERS}\n    return c\n"
+HOLDS = f"{TF}made = {OF_SERVERS}\n"
+MAIN = "\n\nif __name__ == '__main__':\n    e.train(data)\n"
+
+
+def migrated(folder: Path, files: dict[str, str]) -> dict[str, str]:
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    plan = npuify.migrate(folder, folder.parent / "out", Options(cache=False, jobs=1, unsafe=True, tf_adapter="1.15"))
+    assert plan is not None
+    return {name: (folder.parent / "out" / name).read_text() for name in files}
+
+
+@pytest.mark.parametrize(
+    ("configs", "use"),
+    [
+        (HOLDS, "from configs import made\ne = tf.estimator.Estimator(m, config=made)"),
+        (HOLDS, "import configs\ne = tf.estimator.Estimator(m, config=configs.made)"),
+        (HOLDS, "from configs import made as c\ne = tf.estimator.Estimator(m, 'o', c)"),
+        (MAKES, "from configs import made\ne = tf.estimator.Estimator(m, config=made())"),
+        (MAKES_BY_NAME, "import configs\nc = configs.made()\ne = tf.estimator.Estimator(m, config=c)"),
+    ],
+)
+def test_servers_are_taken_from_another_module(configs: str, use: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    out = migrated(tmp_path / "in", {"configs.py": configs, "train.py": TF + use + MAIN})
+    assert DONE in out["configs.py"]
+    assert "e = NPUEstimator(m" in out["train.py"]
+    assert "import NPURunConfig\n" in out["configs.py"]
+
+
+@pytest.mark.parametrize(
+    ("configs", "use"),
+    [
+        (HOLDS, "from configs import made\ne = tf.estimator.Estimator(m, config=made)\nprint(made.model_dir)"),
+        (
+            HOLDS,
+            "import configs\ne = tf.estimator.Estimator(m, config=configs.made)\ntf.estimator.DNNClassifier(c, config=configs.made)",
+        ),
+        (HOLDS + "print(made)\n", "import configs\ne = tf.estimator.Estimator(m, config=configs.made)"),
+        (
+            MAKES,
+            "from configs import made\nc = made()\nc = c.replace(model_dir='x')\ne = tf.estimator.Estimator(m, config=c)",
+        ),
+        (
+            HOLDS.replace("model_dir", "protocol"),
+            "from configs import made\ne = tf.estimator.Estimator(m, config=made)",
+        ),
+    ],
+)
+def test_servers_that_others_use_as_well_are_told_and_not_dropped(configs: str, use: str, tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    out = migrated(tmp_path / "in", {"configs.py": configs, "train.py": TF + use + MAIN})
+    assert "train_distribute=" in out["configs.py"]
+    assert "NPUEstimator" not in out["train.py"]
+    found = npuify.scan([tmp_path / "out"], Options(cache=False, jobs=1, tf_adapter="1.15")).findings
+    assert {(one.file, one.code) for one in found if one.severity is Severity.ERROR} >= {("configs.py", "NPU907")}
+
+
+@pytest.mark.parametrize(
+    ("head", "call"),
+    [
+        ("super().__init__(m, config=run)", "super().__init__(m, config=run)"),
+        ("super(Mine, self).__init__(model_fn=m, config=run)", "super(Mine, self).__init__(model_fn=m, config=run)"),
+        ("tf.estimator.Estimator.__init__(self, m, None, run)", "NPUEstimator.__init__(self, m, None, run)"),
+    ],
+)
+def test_a_class_for_servers_is_derived_from_the_adapters_own(head: str, call: str) -> None:
+    text = f"{TF}x = tf.placeholder(tf.float32)\n\n\nclass Mine(tf.estimator.Estimator):\n    def __init__(self, p):\n        run = {OF_SERVERS}\n        {head}\n"
+    out = output(text, tensorflow="1", unsafe=True)
+    assert "class Mine(NPUEstimator):\n" in out
+    assert f"        run = {DONE}\n        {call}\n" in out
+    assert output(out, tensorflow="1", unsafe=True) == out
+    mixed = text.replace("(tf.estimator.Estimator):", "(tf.estimator.Estimator, Mixin):")
+    assert "class Mine(tf.estimator.Estimator, Mixin):\n" in output(mixed, tensorflow="1", unsafe=True)
+    assert "train_distribute" in output(mixed, tensorflow="1", unsafe=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.rules.tensorflow.estimator_kinds import CONFIG_AT
+from npuify.rules.tensorflow.estimators.kinds import CONFIG_AT
 
 from ...harness import output
 from .conftest import python_with, simulate

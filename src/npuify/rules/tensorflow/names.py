@@ -77,11 +77,14 @@ def api_name(node: ast.AST | None, file: PythonFile) -> str:
     name = file.qualname(node)
     if isinstance(node, (ast.Attribute, ast.Name)) and (name is None or file.project.holds(name)):
         name = _by_its_bindings(node, file) or name
-    if name is None:
-        return ""
+    return short_name(name) if name is not None else ""
+
+
+def short_name(qualified: str) -> str:
+    """A dotted name as the documentation calls it; empty for what belongs to neither TensorFlow, Keras nor Horovod."""
     for start, short in _HOMES:
-        if name.startswith(start):
-            return short + name[len(start) :]
+        if qualified.startswith(start):
+            return short + qualified[len(start) :]
     return ""
 
 

@@ -10,8 +10,8 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import add_argument
 from npuify.rules.common.calls import argument
 from npuify.rules.registry import rule
+from npuify.rules.tensorflow.estimators.run_configs import asks_for_servers
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
-from npuify.rules.tensorflow.run_configs import asks_for_servers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

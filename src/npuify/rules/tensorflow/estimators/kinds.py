@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.rules.common.calls import argument
-from npuify.rules.tensorflow.names import api_name, called
+from npuify.rules.tensorflow.estimators.top_level import top_level
+from npuify.rules.tensorflow.names import api_name, called, short_name
 
 if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
@@ -104,7 +105,7 @@ def estimator_made(node: ast.Call, file: PythonFile) -> Made | None:
         else:
             name, before = estimator_name(func.value, file), 1
     else:
-        name = estimator_name(func, file)
+        name = estimator_name(func, file) or _of_own_class(func, file)
     if not name:
         return None
     at = CONFIG_AT.get(name)
@@ -119,7 +120,11 @@ def takes_config(name: str) -> bool:
 
 def estimator_name(node: ast.expr, file: PythonFile) -> str:
     """The name of the Estimator that an expression denotes; empty for anything else."""
-    name = api_name(node, file)
+    return _kind(api_name(node, file))
+
+
+def _kind(name: str) -> str:
+    """The name of the Estimator that a name of TensorFlow's stands for; empty for anything else."""
     if name in CONFIG_AT:
         return name
     parts = name.split(".")
@@ -136,6 +141,32 @@ def estimator_name(node: ast.expr, file: PythonFile) -> str:
 def base_of(definition: ast.ClassDef, file: PythonFile) -> str:
     """The Estimator from which a class is derived directly; empty where it is derived from none."""
     return next((name for name in (estimator_name(base, file) for base in definition.bases) if name), "")
+
+
+def _of_own_class(node: ast.expr, file: PythonFile) -> str:
+    """The Estimator from which a class of the project's is derived that leaves ``__init__`` to it."""
+    if not isinstance(node, (ast.Name, ast.Attribute)):
+        return ""
+    found = top_level(node, file)
+    if found is None:
+        return ""
+    source, definition = found
+    if not isinstance(definition, ast.ClassDef) or has_own_init(definition):
+        return ""
+    names = [_kind(short_name(source.qualname(base) or "")) for base in definition.bases]
+    return names[0] if len(names) == 1 else ""
+
+
+def has_own_init(definition: ast.ClassDef) -> bool:
+    """Whether a class takes other arguments than its base."""
+    return any(
+        isinstance(item, (ast.FunctionDef, ast.Assign)) and "__init__" in (getattr(item, "name", ""), *_targets(item))
+        for item in definition.body
+    )
+
+
+def _targets(item: ast.stmt) -> list[str]:
+    return [one.id for one in getattr(item, "targets", []) if isinstance(one, ast.Name)]
 
 
 def _of_super(node: ast.Call, parent: ast.Call, file: PythonFile) -> tuple[str, bool]:

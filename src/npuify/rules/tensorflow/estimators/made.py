@@ -8,20 +8,28 @@ from typing import TYPE_CHECKING, Final
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, without_keyword, wrap
-from npuify.rules.common.calls import argument, keyword_of
+from npuify.rules.common.calls import argument
 from npuify.rules.registry import rule
-from npuify.rules.tensorflow.estimator_kinds import (
+from npuify.rules.tensorflow.estimators.kinds import (
     KNOWN,
     OWN,
     TPU,
+    Made,
     base_of,
     estimator_made,
     estimator_name,
+    has_own_init,
     initialises_its_base,
     takes_config,
 )
+from npuify.rules.tensorflow.estimators.run_configs import (
+    RUN_CONFIGS,
+    elsewhere,
+    for_servers,
+    is_edited_with_its_estimator,
+    with_servers,
+)
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, line_of
-from npuify.rules.tensorflow.run_configs import RUN_CONFIGS, for_servers, with_servers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +38,10 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
+_WORDS: Final = (
+    *("estimator", "classifier(", "classifier)", "classifier,", "regressor(", "regressor)", "regressor,", "kmeans("),
+    *("kmeansclustering(", "gmm(", "svm(", "walsmatrixfactorization(", "__init__(", "ranker(", "experiment("),
+)
 _DROPPED: Final = ("train_distribute", "eval_distribute", "experimental_distribute", "device_fn", "protocol")
 
 
@@ -37,19 +49,7 @@ _DROPPED: Final = ("train_distribute", "eval_distribute", "experimental_distribu
     "NPU906",
     "estimator-without-npu",
     Safety.SAFE,
-    words=(
-        *("estimator", "classifier(", "classifier)", "classifier,", "regressor(", "regressor)", "regressor,"),
-        *(
-            "kmeans(",
-            "kmeansclustering(",
-            "gmm(",
-            "svm(",
-            "walsmatrixfactorization(",
-            "__init__(",
-            "ranker(",
-            "experiment(",
-        ),
-    ),
+    words=_WORDS,
     also_in_file=FRAMEWORKS,
     without_torch=True,
     source="npu_bridge/npu_init.py: npu_run_config_init",
@@ -90,6 +90,10 @@ def estimator_without_npu(node: ast.Call | ast.ClassDef, file: PythonFile) -> It
     if made is None:
         yield from _experiment(node, file)
         return
+    yield from _judged(node, made, file)
+
+
+def _judged(node: ast.Call, made: Made, file: PythonFile) -> Iterator[Diagnostic]:
     name, config = made.name, made.config
     is_tpu = name in TPU
     if config is not None and _carries_npu(config, file):
@@ -115,7 +119,7 @@ def estimator_without_npu(node: ast.Call | ast.ClassDef, file: PythonFile) -> It
             + ("" if line else "; --tf-adapter 1.15 or 2.6.5 tells which is meant"),
         )
         return
-    servers = with_servers(node, file) if name == OWN and not made.inherited and line == "1" else None
+    servers = with_servers(node, made, file) if name == OWN and line == "1" else None
     if servers is not None:
         yield file.report(
             node,
@@ -156,14 +160,14 @@ def _derived(definition: ast.ClassDef, file: PythonFile) -> Iterator[Diagnostic]
     base = base_of(definition, file)
     if not base or initialises_its_base(definition):
         return
-    made = [
-        one
-        for one in file.nodes_on_lines_with(definition.name)
-        if isinstance(one, ast.Call) and called(one, definition.name)
-    ]
-    configs = [keyword_of(one, "config") for one in made]
-    if made and all(config is not None and _carries_npu(config, file) for config in configs):
-        return
+    if not has_own_init(definition):
+        made, is_seen = _made_here(definition, file), _is_seen(definition.name)
+        if not is_seen:
+            for call, kind in made:
+                yield from _judged(call, kind, file)
+        elsewhere_too = _is_made_elsewhere(definition.name, file)
+        if (made or elsewhere_too) if is_seen else (made and not elsewhere_too):
+            return
     yield file.report(
         next(one for one in definition.bases if estimator_name(one, file) == base),
         phrase(
@@ -176,6 +180,30 @@ def _derived(definition: ast.ClassDef, file: PythonFile) -> Iterator[Diagnostic]
         subject=base,
         advice="where it is made, give it config=npu_run_config_init(run_config=...)",
     )
+
+
+def _is_seen(name: str) -> bool:
+    """Whether the call of a class is looked at for its own words, in whatever module it stands."""
+    return any(word in f"{name.lower()}(" for word in _WORDS)
+
+
+def _made_here(definition: ast.ClassDef, file: PythonFile) -> list[tuple[ast.Call, Made]]:
+    """The calls of a class in its own module."""
+    calls = (one for one in file.nodes_on_lines_with(definition.name) if isinstance(one, ast.Call))
+    found = ((one, estimator_made(one, file)) for one in calls if called(one, definition.name))
+    return [(one, made) for one, made in found if made is not None]
+
+
+def _is_made_elsewhere(name: str, file: PythonFile) -> bool:
+    """Whether a class is made in another module."""
+    for relative in file.project.files_with(name.encode()):
+        source = file.project.load(relative) if relative != file.source.relative else None
+        nodes: list[ast.AST] = []
+        if source is not None:
+            source.visit(source.lines_with_names((name,)), nodes.append)
+        if any(called(one, name) for one in nodes if isinstance(one, ast.Call)):
+            return True
+    return False
 
 
 def _experiment(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
@@ -239,8 +267,8 @@ def run_config_distributes(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
     """
     if api_name(node.func, file) not in RUN_CONFIGS:
         return
-    if line_of(file) == "1" and for_servers(node, file) is not None and _is_taken(node, file):
-        # With its estimator, by NPU906.
+    if line_of(file) == "1" and for_servers(node, file) is not None:
+        yield from _of_servers(node, file)
         return
     for keyword in node.keywords:
         if keyword.arg in _DROPPED and not (isinstance(keyword.value, ast.Constant) and keyword.value.value is None):
@@ -255,11 +283,36 @@ def run_config_distributes(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
             )
 
 
+def _of_servers(config: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A configuration for parameter servers that estimators take which are made elsewhere, or nobody that is known."""
+    taken = _is_taken(config, file)
+    if taken and is_edited_with_its_estimator(config, file):
+        # With its estimator, by NPU906.
+        return
+    edits = elsewhere(config, file)
+    if taken and not edits:
+        return
+    yield file.report(
+        config,
+        "parameter servers take NPUEstimator with an NPURunConfig: each process needs TF_CONFIG and JOB_ID, and "
+        "saves every 100 steps where nothing is said",
+        edits=edits,
+        safety=Safety.REVIEW if edits else Safety.MANUAL,
+        severity=Severity.ERROR,
+        subject="RunConfig(train_distribute=)",
+        advice=""
+        if edits
+        else "write NPURunConfig(distribute=..., mix_compile_mode=True, iterations_per_loop=1), by keyword, and "
+        "NPUEstimator",
+    )
+
+
 def _is_taken(config: ast.Call, file: PythonFile) -> bool:
     """Whether an Estimator of the file surely takes this configuration."""
-    for call in file.nodes_on_lines_with("Estimator"):
-        if isinstance(call, ast.Call) and api_name(call.func, file) == OWN:
-            given = argument(call, 2, "config")
+    for call in file.nodes_on_lines_with("Estimator", "__init__"):
+        made = estimator_made(call, file) if isinstance(call, ast.Call) else None
+        if made is not None and made.name == OWN:
+            given = made.config
             if config in (file.assigned(given) if isinstance(given, ast.Name) else [given]):
                 return True
     return False

@@ -1,0 +1,1 @@
+"""Estimators of TensorFlow 1, and the run configurations that they take."""
