@@ -13,7 +13,7 @@ from collections import OrderedDict
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from npuify.analysis.files import Answer, FileModel, Function
+from npuify.analysis.files import SEARCHED, Answer, FileModel, Function
 from npuify.analysis.values import ANYTHING, NOTHING
 
 if TYPE_CHECKING:
@@ -64,8 +64,6 @@ class Project(Protocol):
 
 Key = int | str | None
 """The index or key of an item; None for any."""
-EVERY_FILE = "*"
-"""Stands for all of a project's files among those that were looked at."""
 _DEEPEST = 110
 """Questions that may be open at once."""
 _STACK = 2000
@@ -243,7 +241,7 @@ class Engine(ABC):
     def _looked_for(self, look: Callable[[bytes], list[str]], word: str) -> list[FileModel]:
         if self.reach is not Reach.PROGRAM:
             return []
-        (self._seen if self._open else self.project.dependencies).add(EVERY_FILE)
+        (self._seen if self._open else self.project.dependencies).add(SEARCHED)
         leave_out = self._leave_out
         found = look(word.encode())
         if self._is_limited and self._open:
@@ -260,7 +258,8 @@ class Engine(ABC):
             return self.project.reexport(qualified) or qualified
         finally:
             self._seen |= self.project.dependencies
-            self.project.dependencies = before | self.project.dependencies
+            before |= self.project.dependencies
+            self.project.dependencies = before
 
     # --- nodes ---
 

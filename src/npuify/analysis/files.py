@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SEARCHED = "?"
+"""Stands, among the files that an answer depends on, for what searches of all files' texts have said."""
 _GLOBAL = re.compile(rb"\bglobal[ \t]+([\w \t,]+)")
 
 

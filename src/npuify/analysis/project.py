@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from npuify.analysis.files import FileModel
+from npuify.analysis.files import SEARCHED, FileModel
 from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
 from npuify.analysis.text_index import TextIndex
 from npuify.project.content import content
@@ -34,6 +34,8 @@ _UNPARSED = 16
 """Bytes of a file's text that count as one that was parsed."""
 EVERY_FILE = "*"
 """Stands for all of a project's modules among the files that something depends on."""
+IMPORTS = "?import"
+"""Stands there for what all modules import."""
 _TESTS = frozenset(("test", "tests", "testing", "unit_tests"))
 _SOURCE_FOLDERS = frozenset(("src", "python", "lib"))
 
@@ -76,6 +78,7 @@ class ProjectIndex:
         on_tensorflow: how much of it computes with TensorFlow; see :func:`npuify.project.survey.share_of_tensorflow`.
         tensorflow_marks: which TensorFlow its files are written for.
         contents: what some files hold instead of what is on the disk.
+        searched: what an earlier scan's searches of the same files have said, as far as it still holds.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class ProjectIndex:
         on_tensorflow: str = "",
         tensorflow_marks: Marks = Marks(),  # noqa: B008 - it cannot be changed
         contents: Mapping[str, bytes] | None = None,
+        searched: Mapping[str, bytes] | None = None,
     ) -> None:
         self.root = root
         self._contents = contents or {}
@@ -100,14 +104,15 @@ class ProjectIndex:
         self._own_set = frozenset(own_cuda_files)
         self.modules = {module_name(relative): relative for relative in files}
         self.dependencies: set[str] = set()
-        """Files that what this view said depends on; ``EVERY_FILE`` where what they all hold counts."""
+        """Files that what this view said depends on; ``EVERY_FILE`` where what they all hold counts, and so on."""
         self._own_cuda: list[tuple[OwnCuda, ...]] = []
         self._loaded: OrderedDict[str, FileModel | None] = OrderedDict()
         self._sizes = {"": 0}
         """Of the files that are kept parsed, as they were measured last, and of all together under no name."""
         self._loads = [0]
         self._suffixes: dict[str, str] = {}
-        self._text = TextIndex(root, files, contents)
+        self._searched = searched
+        self._text = TextIndex(root, files, contents, searched)
         self._reexports: dict[str, tuple[str | None, tuple[str, ...]]] = {}
         """What names stand for, with the files that this depends on."""
         self._bound_in: dict[str, _Bound | None] = {}
@@ -123,7 +128,7 @@ class ProjectIndex:
         self,
     ) -> tuple[type[ProjectIndex], tuple[Any, ...]]:
         known = (self.root, self._files, self.own_cuda_files, self.supports_npu, self._supporting)
-        return ProjectIndex, (*known, self.on_tensorflow, self.tensorflow_marks, self._contents)
+        return ProjectIndex, (*known, self.on_tensorflow, self.tensorflow_marks, self._contents, self._searched)
 
     def with_contents(self, contents: Mapping[str, bytes]) -> ProjectIndex:
         """The same project, of which some files hold something else; nothing is remembered of what they held."""
@@ -136,6 +141,10 @@ class ProjectIndex:
         Raises:
             OSError: it cannot be read.
         """
+        self.dependencies.add(relative)
+        return self._content(relative)
+
+    def _content(self, relative: str) -> bytes:
         known = self._contents.get(relative)
         return content(f"{self.root}/{relative}") if known is None else known
 
@@ -164,10 +173,28 @@ class ProjectIndex:
         if key not in self._answers:
             view = self.view()
             self._answers[key] = answer(view), frozenset(view.dependencies)
+            # A model that was told the view may note there what this one asks it next.
+            view.dependencies = self.dependencies
+        answered: T = self._known(key)
+        return answered
+
+    def once_here(self, key: Any, answer: Callable[[], T]) -> T:
+        """As :meth:`once`, for an answer that asks this view."""
+        if key not in self._answers:
+            before, self.dependencies = self.dependencies, set()
+            try:
+                found = answer()
+                self._answers[key] = found, frozenset(self.dependencies)
+            finally:
+                before |= self.dependencies
+                self.dependencies = before
+        answered: T = self._known(key)
+        return answered
+
+    def _known(self, key: Any) -> Any:
         known, files = self._answers[key]
         self.dependencies |= files
-        answered: T = known
-        return answered
+        return known
 
     def forget(self) -> None:
         """Let go of the files that were parsed; they refer to this index and would wait for the collector with it."""
@@ -187,23 +214,32 @@ class ProjectIndex:
     def files_with(self, text: bytes) -> list[str]:
         """The Python files in which a text stands, in whole words; see :class:`npuify.analysis.text_index.TextIndex`,
         also for those that follow."""
+        self.dependencies.add(SEARCHED)
         return self._text.files_with(text)
 
     def files_taking_from(self, relative: str) -> list[str]:
         """Those that may take names of a module, given by its file, as text."""
+        self.dependencies.add(SEARCHED)
         return self._text.files_taking_from(relative)
 
     def files_storing(self, name: bytes) -> list[str]:
         """Those that may assign to an attribute."""
+        self.dependencies.add(SEARCHED)
         return self._text.files_storing(name)
 
     def files_overwriting(self, name: bytes) -> list[str]:
         """Those that may assign to an attribute in a statement, and of anything but ``self``."""
+        self.dependencies.add(SEARCHED)
         return self._text.files_overwriting(name)
 
     def files_declaring(self, name: bytes) -> list[str]:
         """Those that may declare an option which is read from an attribute ``name``, or set its default."""
+        self.dependencies.add(SEARCHED)
         return self._text.files_declaring(name)
+
+    def searches(self) -> dict[str, bytes] | None:
+        """What these searches have said since this was asked last; see :meth:`TextIndex.searches`."""
+        return self._text.searches()
 
     def file_of(self, module: str) -> str | None:
         """The file of a module, also where the import path starts below the project's root (scripts in a folder)."""
@@ -264,7 +300,7 @@ class ProjectIndex:
     def _parse(self, relative: str) -> PythonSource | None:
         try:
             words = words_of(b"cuda") if relative in self._own_set else words_of()
-            return PythonSource(relative, module_name(relative), self.read(relative), words)
+            return PythonSource(relative, module_name(relative), self._content(relative), words)
         except (OSError, UnreadableText, SyntaxError):
             return None
 
@@ -387,6 +423,7 @@ class ProjectIndex:
     @property
     def own_cuda(self) -> tuple[OwnCuda, ...]:
         """The project's classes that define ``cuda`` or ``is_cuda`` themselves."""
+        self.dependencies.update(self.own_cuda_files)
         if not self._own_cuda:
             found = []
             for relative in self.own_cuda_files:

@@ -1,12 +1,14 @@
 """Which Python files of a project hold a word, by their text: cheap, and enough to know which of them to parse.
 
-Each file is read once for all words; the project is not indexed before somebody asks.
+Each file is read once for all words; the project is not indexed before somebody asks. What was asked is kept as text,
+with the files as a set of bits: the next scan is told it, and of files that have changed since it asks anew.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.declared_options import declared_options
@@ -30,6 +32,11 @@ _NAMESPACE: Final = b".__dict__"
 _LAST: Final = re.compile(rb"\w+\Z")
 _LONGEST: Final = 100
 """Bytes of the longest name of a module that counts."""
+_WITH: Final = "with"
+_STORING: Final = "storing"
+_OVERWRITING: Final = "overwriting"
+_DECLARING: Final = "declaring"
+_TAKING_FROM: Final = "taking"
 _UNREAD: Final = b""
 """Under which files that cannot be read are kept."""
 
@@ -43,9 +50,16 @@ class TextIndex:
         root: the project's root.
         files: relative paths of the files.
         contents: what some files hold instead of what is on the disk.
+        searched: what is known of these files, as :meth:`searches` gives it.
     """
 
-    def __init__(self, root: Path, files: Sequence[str], contents: Mapping[str, bytes] | None = None) -> None:
+    def __init__(
+        self,
+        root: Path,
+        files: Sequence[str],
+        contents: Mapping[str, bytes] | None = None,
+        searched: Mapping[str, bytes] | None = None,
+    ) -> None:
         self._root = root
         self._contents = contents or {}
         self._files = files
@@ -54,6 +68,30 @@ class TextIndex:
         self._taking: dict[bytes, list[str]] = {}
         self._declared: dict[bytes, list[str]] = {}
         self._stored: dict[str, StoredNames | None] = {}
+        self._searched = searched or {}
+        self._answers: dict[str, list[str]] = {}
+        """By the text of the question."""
+        self._told: set[str] = set()
+        """Answers that :meth:`searches` gave."""
+
+    def searches(self) -> dict[str, bytes] | None:
+        """The answers since this was asked last that no earlier scan gave, as sets of bits, the first file lowest.
+
+        None where a file cannot be read, of which nobody knows what it would answer.
+        """
+        if any(_UNREAD in index and index[_UNREAD] for index in (self._words, self._taking, self._declared)):
+            return None
+        fresh = [one for one in self._answers if one not in self._told and one not in self._searched]
+        self._told.update(fresh)
+        numbers = {name: number for number, name in enumerate(self._files)} if fresh else {}
+        return {one: _bits([numbers[name] for name in self._answers[one]]) for one in fresh}
+
+    def _asked(self, kind: str, text: bytes, look: Callable[[bytes], list[str]]) -> list[str]:
+        question = f"{kind} {text.decode('latin-1')}"
+        if question not in self._answers:
+            known = self._searched.get(question)
+            self._answers[question] = look(text) if known is None else _numbered(self._files, known)
+        return self._answers[question]
 
     def _read(self, relative: str) -> bytes:
         known = self._contents.get(relative)
@@ -62,22 +100,28 @@ class TextIndex:
     def files_with(self, text: bytes) -> list[str]:
         """The files in which a text stands, in their order; where it begins or ends with a word, as a whole one."""
         if text not in self._with:
-            candidates = self._with_words(text)
-            if _WORD.fullmatch(text) is None:
-                candidates = [relative for relative in candidates if self._holds(relative, text)]
-            self._with[text] = candidates
+            self._with[text] = self._asked(_WITH, text, self._files_with)
         return self._with[text]
+
+    def _files_with(self, text: bytes) -> list[str]:
+        candidates = self._with_words(text)
+        if _WORD.fullmatch(text) is not None:
+            return candidates
+        return [relative for relative in candidates if self._holds(relative, text)]
 
     def files_storing(self, name: bytes) -> list[str]:
         """The files that may assign to an attribute."""
-        return self._files_naming(name, of_self=True)
+        return self._asked(_STORING, name, lambda name: self._files_naming(name, of_self=True))
 
     def files_overwriting(self, name: bytes) -> list[str]:
         """As :meth:`files_storing`, but for statements alone, and for attributes of anything but ``self``."""
-        return self._files_naming(name, of_self=False)
+        return self._asked(_OVERWRITING, name, lambda name: self._files_naming(name, of_self=False))
 
     def files_declaring(self, name: bytes) -> list[str]:
         """The files that may declare an option which is read from an attribute ``name``, or set its default."""
+        return self._asked(_DECLARING, name, self._files_declaring)
+
+    def _files_declaring(self, name: bytes) -> list[str]:
         if not self._declared:
             self._declared[_UNREAD] = []
             for relative in self._files:
@@ -91,6 +135,9 @@ class TextIndex:
             relative: the module's file. Any module whose name has the same last part may be meant.
         """
         module = posixpath.splitext(relative.replace("/__init__.py", ".py"))[0].rpartition("/")[2].encode()
+        return self._asked(_TAKING_FROM, module, self._files_taking_from)
+
+    def _files_taking_from(self, module: bytes) -> list[str]:
         if not self._taking:
             self._taking[_UNREAD] = []
             able = {one for word in _TAKING for one in self._with_words(word)}
@@ -106,6 +153,7 @@ class TextIndex:
         self._taking.clear()
         self._declared.clear()
         self._stored.clear()
+        self._answers.clear()
 
     def _with_words(self, text: bytes) -> list[str]:
         """The files in which all words of a text stand, in any order."""
@@ -148,6 +196,79 @@ class TextIndex:
                 self._stored[relative] = None
         stored = self._stored[relative]
         return stored is None or name in (stored.all if of_self else stored.overwritten)
+
+
+class _Shown:
+    """What one file answers to all that was asked.
+
+    Args:
+        data: its text.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._words = _words(data)
+        self._able = not self._words.isdisjoint(_TAKING)
+
+    @cached_property
+    def _stored(self) -> StoredNames:
+        return stored_names(self._data)
+
+    @cached_property
+    def _declared(self) -> set[bytes]:
+        return declared_options(self._data)
+
+    @cached_property
+    def _taken(self) -> set[bytes]:
+        return _taken(self._data) if self._able else set()
+
+    def is_among(self, question: str) -> bool:
+        """Whether the file is one of those that a question is answered with."""
+        kind, _, rest = question.partition(" ")
+        text = rest.encode("latin-1")
+        if kind == _DECLARING:
+            return text in self._declared
+        if kind == _TAKING_FROM:
+            return text in self._taken
+        words = _WORD.findall(text)
+        if not self._words.issuperset(words):
+            return False
+        if kind == _WITH:
+            return words == [text] or text in self._data
+        return text in (self._stored.all if kind == _STORING else self._stored.overwritten)
+
+
+def renewed(searches: Mapping[str, bytes], changed: Mapping[int, bytes]) -> dict[str, bytes]:
+    """What searches say where some files have changed.
+
+    Args:
+        searches: what they said, as :meth:`TextIndex.searches` gives it.
+        changed: the texts of the files that have changed, by their numbers.
+    """
+    found = dict(searches)
+    for number, data in changed.items():
+        shown = _Shown(data)
+        for question, files in found.items():
+            if shown.is_among(question) != _has(files, number):
+                found[question] = (int.from_bytes(files, "little") ^ 1 << number).to_bytes(
+                    max(len(files), number // 8 + 1), "little"
+                )
+    return found
+
+
+def _bits(numbers: Iterable[int]) -> bytes:
+    found = 0
+    for number in numbers:
+        found |= 1 << number
+    return found.to_bytes((found.bit_length() + 7) // 8, "little")
+
+
+def _has(files: bytes, number: int) -> bool:
+    return number // 8 < len(files) and bool(files[number // 8] >> number % 8 & 1)
+
+
+def _numbered(files: Sequence[str], bits: bytes) -> list[str]:
+    return [files[at * 8 + bit] for at, byte in enumerate(bits) if byte for bit in range(8) if byte >> bit & 1]
 
 
 def _taken(data: bytes) -> set[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.engine.kept.cache import CachedExtensions, CachedFile, stamp
-from npuify.engine.kept.files import digest
+from npuify.engine.kept.files import content_digest, digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence, Set
@@ -94,7 +94,7 @@ def _until_one_may_bind(native: Sequence[ProjectFile], cache: ScanCache) -> dict
         if found is None or found.may_bind is None:
             data = _bytes(file.location)
             may_bind = b"PYBIND11_MODULE" in data or b"TORCH_LIBRARY" in data
-            found = CachedFile(now, False, False, may_bind=may_bind)
+            found = CachedFile(now, content_digest(data), False, False, may_bind=may_bind)
         known[file.relative] = found
         if found.may_bind:
             break
@@ -111,8 +111,9 @@ def _read(file: ProjectFile, cache: ScanCache) -> CachedFile | None:
         return known
     from npuify.source.native.reader import read_native
 
-    native = read_native(_bytes(file.location))
-    return CachedFile(now, False, False, native=native, may_bind=bool(native.bindings))
+    data = _bytes(file.location)
+    native = read_native(data)
+    return CachedFile(now, content_digest(data), False, False, native=native, may_bind=bool(native.bindings))
 
 
 # --- Python files ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,48 +15,58 @@ from npuify.source.parser_warnings import without_warnings
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence, Set
 
+    from npuify.analysis.project import ProjectIndex
+    from npuify.engine.programs.reach import Once
     from npuify.model import NativeOperator
     from npuify.rules.run import Run
 
 
-def with_switches(operators: Sequence[NativeOperator], run: Run) -> tuple[NativeOperator, ...]:
+def with_switches(operators: Sequence[NativeOperator], run: Run, once: Once) -> tuple[NativeOperator, ...]:
     """Operators, each with the calls that do not run by default.
 
     Args:
         operators: those of the project.
         run: what the scan is about.
+        once: gives answers that rest on files alone, as :meth:`npuify.engine.kept.standing.Standing.once` does.
     """
-    files: dict[str, PythonFile | None] = {}
+    asked = [one for one in operators if one.calls and one.difficulty != "host" and not one.has_npu]
+    lines: dict[str, set[int]] = {}
+    for place in (place for one in asked for place in one.calls):
+        relative, _, line = place.rpartition(":")
+        lines.setdefault(relative, set()).add(int(line))
+    switches = {
+        relative: once(
+            f"switches {relative} {sorted(at)}", dict[int, str], run.project, partial(_switches, relative, at, run)
+        )
+        for relative, at in lines.items()
+    }
     return tuple(
-        msgspec.structs.replace(one, switched=_switched(one.calls, run, files))
+        msgspec.structs.replace(one, switched=tuple(_switched(one.calls, switches)))
         if one.calls and one.difficulty != "host" and not one.has_npu
         else one
         for one in operators
     )
 
 
-def _switched(calls: Sequence[str], run: Run, files: dict[str, PythonFile | None]) -> tuple[tuple[str, str], ...]:
-    found = []
+def _switched(calls: Sequence[str], switches: Mapping[str, Mapping[int, str]]) -> Iterator[tuple[str, str]]:
     for place in calls:
         relative, _, line = place.rpartition(":")
-        if relative not in files:
-            files[relative] = _opened(relative, run)
-        file = files[relative]
-        switch = _switch_at(int(line), file) if file is not None else ""
+        switch = switches[relative].get(int(line), "")
         if switch:
-            found.append((place, switch))
-    return tuple(found)
+            yield place, switch
 
 
-def _opened(relative: str, run: Run) -> PythonFile | None:
+def _switches(relative: str, lines: Set[int], run: Run, project: ProjectIndex) -> dict[int, str]:
+    """Those of the calls on some lines of a file."""
+    run = run._replace(project=project)
     try:
         with without_warnings():
-            text = Text((Path(run.project.root) / relative).read_bytes())
-            return PythonFile(parse_file(relative, text, run), run)
+            file = PythonFile(parse_file(relative, Text(project.read(relative)), run), run)
     except (OSError, SyntaxError, UnreadableText, RecursionError):
-        return None
+        return {}
+    return {line: switch for line in sorted(lines) if (switch := _switch_at(line, file))}
 
 
 def _switch_at(line: int, file: PythonFile) -> str:

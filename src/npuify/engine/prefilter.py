@@ -9,6 +9,7 @@ from npuify.analysis.own_cuda import may_define_cuda
 from npuify.engine import opt_ins
 from npuify.engine.analysers import analysers_for
 from npuify.engine.kept.cache import CachedFile
+from npuify.engine.kept.files import content_digest
 from npuify.engine.ledger import vocabulary
 from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.language import phrase
@@ -116,6 +117,7 @@ class Prefilter:
             return Prefiltered(error=FileError(file.relative, phrase("is not text; it was not looked at")))
         known = CachedFile(
             stamp=file.stamp or (0, len(raw)),
+            content=content_digest(raw),
             concerns=concerns,
             own_cuda=python and file.kind == "python" and may_define_cuda(raw, lower, rules.own_cuda),
             mentions=concerns or vocabulary.concerns(lower),

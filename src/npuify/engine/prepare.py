@@ -15,6 +15,7 @@ from npuify.engine.catalog import checked_selection
 from npuify.engine.extension_survey import survey_extensions
 from npuify.engine.kept.cache import ScanCache, stamp
 from npuify.engine.kept.files import digest
+from npuify.engine.kept.standing import Standing
 from npuify.engine.prefilter import FILES_PER_PROCESS, Prefilter, Prefiltered, ToPrefilter
 from npuify.engine.prepared import PreparedScan, ToCache, on_tensorflow
 from npuify.engine.processes import Processes
@@ -106,7 +107,7 @@ class _Facts(NamedTuple):
     """What the prefilter shows of a project."""
 
     candidates: Sequence[Candidate]
-    own_cuda: Mapping[str, Stamp]
+    own_cuda: Sequence[str]
     """Files that may define ``cuda`` in a class of their own."""
     supports_npu: Sequence[str]
     """Files that ask whether they run on an NPU."""
@@ -167,6 +168,17 @@ def prepare(
     plan = _plan(root, options, found.files, project_survey)
     supporting = programs.belonging_to_same(facts.supports_npu)
     tensorflow = _tensorflow_of(project_survey, facts.traces, root)
+    to_cache = _to_cache(names, facts, [*supporting, repr(tensorflow)], extensions, plan)
+    standing = Standing(str(root), python, to_cache.files, to_cache.project, cache)
+    project = ProjectIndex(
+        root,
+        python,
+        list(facts.own_cuda),
+        list(facts.supports_npu),
+        supporting,
+        *tensorflow,
+        searched=standing.searches,
+    )
     return PreparedScan(
         root=root,
         release=target.release,
@@ -176,7 +188,7 @@ def prepare(
         selection=selection,
         rules=rules,
         programs=programs,
-        project=ProjectIndex(root, python, list(facts.own_cuda), list(facts.supports_npu), supporting, *tensorflow),
+        project=project,
         plan=plan,
         candidates=_with_more(facts.candidates, found, plan.entries | plan.placed | facts.of_default_type),
         files=found.files,
@@ -185,7 +197,8 @@ def prepare(
         data_files=[file.relative for file in found.files if _is_data(file, found.stamps[file.relative])],
         survey=msgspec.structs.replace(project_survey, operators=operators),
         cache=cache,
-        to_cache=_to_cache(names, facts, [*supporting, repr(tensorflow)], extensions, plan),
+        to_cache=to_cache,
+        standing=standing,
         rests_on=found.locations(),
     )
 
@@ -307,7 +320,7 @@ def _facts(found: _Files, cache: ScanCache, prefiltered: Mapping[str, Prefiltere
     analysed = {candidate.relative: known[candidate.relative] for candidate in candidates if candidate.concerns}
     return _Facts(
         candidates=candidates,
-        own_cuda={relative: file.stamp for relative, file in analysed.items() if file.own_cuda},
+        own_cuda=[relative for relative, file in analysed.items() if file.own_cuda],
         supports_npu=[relative for relative, file in analysed.items() if file.supports_npu],
         of_default_type=frozenset(name for name, file in known.items() if has_default and file.makes_default_type),
         traces={relative: file.trace for relative, file in known.items()},
@@ -344,7 +357,6 @@ def _to_cache(
     names: Sequence[str], facts: _Facts, supporting: Collection[str], extensions: ExtensionSurvey, plan: StylePlan
 ) -> ToCache:
     """What is known for the next scan."""
-    own_cuda = [f"{name} {then}" for name, then in facts.own_cuda.items()]
     project = digest(
         [
             *names,
@@ -353,7 +365,7 @@ def _to_cache(
             *sorted(supporting),
             plan.digest(),
             "-",
-            *own_cuda,
+            *facts.own_cuda,
             "-",
             *sorted(facts.of_default_type),
         ]

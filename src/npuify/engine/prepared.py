@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from npuify.analysis.project import ProjectIndex
     from npuify.engine.kept.cache import CachedFile, ScanCache
+    from npuify.engine.kept.standing import Standing
     from npuify.engine.ruleset import RuleSet
     from npuify.knowledge.frameworks.vllm import VllmAim
     from npuify.knowledge.tensorflow.lines import AdapterChoice
@@ -45,6 +46,7 @@ class PreparedScan(NamedTuple):
         survey: what the project is.
         cache: what an earlier scan left.
         to_cache: what is known now for the next scan, without results.
+        standing: what of the last scan still holds.
         rests_on: locations of all files and folders that the scan rests on.
     """
 
@@ -66,6 +68,7 @@ class PreparedScan(NamedTuple):
     survey: Survey
     cache: ScanCache
     to_cache: ToCache
+    standing: Standing
     rests_on: Sequence[str]
 
     def worker(self) -> Worker:
@@ -92,7 +95,9 @@ class PreparedScan(NamedTuple):
         """
         python = [file.relative for file in self.files if file.kind == "python"]
         entries, operators = self.survey.entry_points, self.survey.operators
-        return programs_of(self.programs, self.worker().run, python, entries, findings, errors, operators)
+        return programs_of(
+            self.programs, self.worker().run, python, entries, findings, errors, operators, self.standing.once
+        )
 
     def scan_result(
         self,
@@ -130,7 +135,7 @@ class PreparedScan(NamedTuple):
 
 
 class ToCache(NamedTuple):
-    """What :meth:`npuify.engine.kept.cache.ScanCache.save` takes."""
+    """What is known of a project before its files are analysed; see :class:`npuify.engine.kept.cache.CacheContents`."""
 
     files: Mapping[str, CachedFile]
     project: str

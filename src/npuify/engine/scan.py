@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from npuify.analysis.project import EVERY_FILE
+from npuify.analysis.files import SEARCHED
+from npuify.analysis.project import EVERY_FILE, IMPORTS
 from npuify.engine.alone import ENGINE
-from npuify.engine.kept.cache import CachedPrograms, CachedResult, stamp
+from npuify.engine.kept.cache import CacheContents, CachedPrograms, CachedResult
 from npuify.engine.kept.last_result import ToKeep
 from npuify.engine.ledger.reasons import DATA_FILE
 from npuify.engine.native_calls import with_switches
@@ -26,12 +27,11 @@ from npuify.rules.packages.extensions.survey import RULE as NATIVE
 from npuify.rules.packages.extensions.survey import findings_of
 from npuify.rules.packages.third_party import RULE as THIRD_PARTY
 from npuify.rules.packages.third_party import Package, third_party_findings
+from npuify.rules.run import Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from npuify.analysis.project import ProjectIndex
-    from npuify.engine.kept.cache import Stamp
     from npuify.engine.prepared import PreparedScan
     from npuify.engine.worker import Candidate, Worker
     from npuify.model import FileError, Finding, ScanResult
@@ -44,7 +44,9 @@ if TYPE_CHECKING:
 class _Analysed(NamedTuple):
     """What the rules found in a file; what a process died of is not to be kept."""
 
-    result: CachedResult
+    result: Result
+    searches: Mapping[str, bytes] = {}
+    """What was sought meanwhile in the texts of the project's files, and found in which."""
     may_be_kept: bool = True
 
 
@@ -82,9 +84,8 @@ def _scan(
         with Processes(options.jobs) as processes:
             prepared = _with_switches(prepare(paths, options, processes, preparing))
             about_project = project_findings(prepared, options)
-            stamp_now = _Stamps(prepared.project)
-            cached = _cached(prepared, stamp_now)
-            fresh = _analysed(prepared, set(cached), stamp_now, processes, progress)
+            cached = _cached(prepared)
+            fresh = _analysed(prepared, set(cached), processes, progress)
         results = [cached.get(one.relative) or fresh[one.relative].result for one in prepared.candidates]
         findings = [*about_project, *(finding for result in results for finding in result.findings)]
         findings.sort(key=lambda finding: (finding.file, finding.start, finding.end, finding.code))
@@ -92,7 +93,7 @@ def _scan(
         errors.sort(key=_place_of_error)
         programs, failed = _programs(prepared, findings, errors)
         errors = sorted([*errors, *failed], key=_place_of_error)
-        _save(prepared, cached, fresh, programs)
+        others = _save(prepared, cached, fresh, programs)
         prepared.project.forget()
     ledger = [entry for result in results for entry in result.ledger]
     ledger += (LedgerEntry(name, 1, 1, "", State.CLEARED, DATA_FILE.id) for name in prepared.data_files)
@@ -100,7 +101,6 @@ def _scan(
     if not all(one.may_be_kept for one in fresh.values()):
         return result, ()
     # A program may read files that are no part of what was looked for.
-    others = {name for one in results for name, _ in one.dependencies} - {EVERY_FILE}
     return result, [*prepared.rests_on, *(f"{prepared.root}/{name}" for name in sorted(others))]
 
 
@@ -109,7 +109,7 @@ def _with_switches(prepared: PreparedScan) -> PreparedScan:
     if not any(one.calls for one in prepared.survey.operators):
         return prepared
     worker = prepared.worker()
-    operators = with_switches(prepared.survey.operators, worker.run)
+    operators = with_switches(prepared.survey.operators, worker.run, prepared.standing.once)
     worker.close()
     return prepared._replace(survey=msgspec.structs.replace(prepared.survey, operators=operators))
 
@@ -156,45 +156,18 @@ def _third_party(files: Sequence[ProjectFile], options: Options) -> list[Finding
 # --- file by file ---
 
 
-class _Stamps:
-    """The stamps of a project's files, asked for once. That of ``EVERY_FILE`` differs where one of a module does."""
-
-    def __init__(self, project: ProjectIndex) -> None:
-        self._project = project
-        self._known: dict[str, Stamp | None] = {}
-
-    def __reduce__(self) -> tuple[type[_Stamps], tuple[ProjectIndex]]:
-        return _Stamps, (self._project,)
-
-    def __call__(self, relative: str) -> Stamp | None:
-        if relative not in self._known:
-            self._known[relative] = self._of_all() if relative == EVERY_FILE else stamp(self._location(relative))
-        return self._known[relative]
-
-    def _location(self, relative: str) -> str:
-        return f"{self._project.root}/{relative}"
-
-    def _of_all(self) -> Stamp:
-        modules = sorted(self._project.modules.values())
-        text = " ".join(f"{relative} {stamp(self._location(relative))}" for relative in modules)
-        return int.from_bytes(sha256(text.encode("utf-8", "surrogateescape")).digest()[:7], "big"), len(modules)
-
-
-def _cached(prepared: PreparedScan, stamp_now: _Stamps) -> dict[str, CachedResult]:
+def _cached(prepared: PreparedScan) -> dict[str, CachedResult]:
     """What an earlier scan found in the candidates, where that still holds."""
-    known, project = prepared.to_cache.files, prepared.to_cache.project
     return {
         one.relative: result
         for one in prepared.candidates
-        if one.relative in known
-        and (result := prepared.cache.result(known[one.relative], project, stamp_now)) is not None
+        if (result := prepared.standing.result(one.relative)) is not None
     }
 
 
 def _analysed(
     prepared: PreparedScan,
     known: set[str],
-    stamp_now: _Stamps,
     processes: Processes,
     progress: Progress | None,
 ) -> dict[str, _Analysed]:
@@ -204,7 +177,7 @@ def _analysed(
         return {}
     worker = prepared.worker()
     analysed = processes.map(
-        partial(_analyse, worker, stamp_now if prepared.cache.is_enabled else None),
+        partial(_analyse, worker),
         candidates,
         files_per_process=FILES_PER_PROCESS,
         on_crash=_crashed,
@@ -214,17 +187,18 @@ def _analysed(
     return {one.relative: answer for one, answer in zip(candidates, analysed, strict=True)}
 
 
-def _analyse(worker: Worker, stamp_now: _Stamps | None, candidate: Candidate) -> _Analysed:
-    """What is found in a file; without ``stamp_now`` nothing is kept, and what it depends on does not matter."""
-    findings, errors, files, ledger = worker.analyse_file(candidate)
-    others: list[tuple[str, Stamp]] = []
-    if stamp_now is not None:
-        others += ((relative, stamp_now(relative) or (0, 0)) for relative in sorted(files - {candidate.relative}))
-    return _Analysed(CachedResult(findings, errors, others, ledger))
+def _analyse(worker: Worker, candidate: Candidate) -> _Analysed:
+    """What is found in a file."""
+    result = worker.analyse_file(candidate)
+    searches = worker.run.project.searches()
+    if searches is None and SEARCHED in result.dependencies:
+        result = result._replace(dependencies=result.dependencies | {EVERY_FILE})
+    others = result.dependencies - {candidate.relative}
+    return _Analysed(result._replace(dependencies=others), searches or {})
 
 
 def _crashed(error: FileError) -> _Analysed:
-    return _Analysed(CachedResult([], [error], []), may_be_kept=False)
+    return _Analysed(Result([], [error]), may_be_kept=False)
 
 
 def _programs(
@@ -233,12 +207,12 @@ def _programs(
     """The project's programs, as an earlier scan found them where that still holds, and what is not known of them."""
     key = ""
     if prepared.cache.is_enabled:
-        stamps = [(relative, file.stamp) for relative, file in prepared.to_cache.files.items()]
-        rests_on = (stamps, prepared.to_cache.project, prepared.survey, findings, errors)
+        contents = [(relative, file.content) for relative, file in prepared.to_cache.files.items()]
+        rests_on = (contents, prepared.to_cache.project, prepared.survey, findings, errors)
         key = sha256(msgspec.msgpack.encode(rests_on)).hexdigest()
-        known = prepared.cache.programs(key)
-        if known is not None:
-            return known, []
+        if key == prepared.cache.last.programs.key:
+            prepared.standing.keep_answers()
+            return prepared.cache.last.programs, []
     programs, failed = prepared.programs_with(findings, errors)
     return CachedPrograms("" if failed else key, programs), failed
 
@@ -252,13 +226,41 @@ def _save(
     cached: Mapping[str, CachedResult],
     fresh: Mapping[str, _Analysed],
     programs: CachedPrograms,
-) -> None:
-    """Leave for the next scan what this one knows."""
-    if not prepared.cache.is_enabled:
-        return
-    results = {**cached, **{relative: one.result for relative, one in fresh.items() if one.may_be_kept}}
+) -> frozenset[str]:
+    """Leave for the next scan what this one knows.
+
+    Returns:
+        the files that results depend on.
+    """
+    standing, cache = prepared.standing, prepared.cache
+    kept = {*(name for one in cached.values() for name, _ in one.dependencies)}
+    others = frozenset(kept.union(*(one.result.dependencies for one in fresh.values())))
+    if not cache.is_enabled:
+        return others
+    states = dict(standing.states(others))
+    results = dict(cached)
+    for relative, one in fresh.items():
+        if one.may_be_kept:
+            found, errors, dependencies, ledger = one.result
+            known = [(name, states[name]) for name in sorted(dependencies)]
+            results[relative] = CachedResult(found, errors, known, ledger)
+    searches = dict(standing.searches)
+    for analysed in fresh.values():
+        searches.update(analysed.searches)
     files = {
         relative: msgspec.structs.replace(file, result=results.get(relative))
         for relative, file in prepared.to_cache.files.items()
     }
-    prepared.cache.save(files, prepared.to_cache.project, prepared.to_cache.operators, programs)
+    searches.update(prepared.project.searches() or {})
+    operators = prepared.to_cache.operators
+    cache.save(
+        CacheContents(
+            project=prepared.to_cache.project,
+            operators=cache.last.operators if operators is None else operators,
+            files=files,
+            searches=searches,
+            answers=standing.answers,
+            programs=programs,
+        )
+    )
+    return others - {EVERY_FILE, SEARCHED, IMPORTS}

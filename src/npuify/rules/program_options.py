@@ -87,7 +87,7 @@ class ProgramOptions:
             OSError: it cannot be read.
         """
         known = self._contents.get(file)
-        return known if known is not None else (self.project.root / file).read_bytes()
+        return known if known is not None else self.project.read(file)
 
     def framework(self, program: str) -> str:
         """The framework that a program imports, where it has words of its own; see :func:`framework_in`."""
@@ -215,8 +215,9 @@ class ProgramOptions:
     def _files_with(self, key: str, pattern: re.Pattern[bytes]) -> list[str]:
         if key not in self._files:
             found = []
+            able = {*self.project.files_with(key.encode()), *self._contents}
             for file in self.project.modules.values():
-                if is_test(file):
+                if is_test(file) or file not in able:
                     continue
                 try:
                     raw = self.read(file)

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.arguments import defaults_of, parameter_for
-from npuify.analysis.engine import EVERY_FILE, Reach
+from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
 from npuify.analysis.flow import device_names
 from npuify.analysis.flow.call_uses import (
@@ -94,7 +94,6 @@ def _is_read_here(here: Occurrence, model: Engine) -> bool:
     targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
     if not all(isinstance(target, ast.Attribute) and _is_own_attribute(target, here.file, model) for target in targets):
         return False
-    model.project.dependencies.add(EVERY_FILE)
     names = [target.attr for target in targets if isinstance(target, ast.Attribute)]
     return all(set(model.project.files_with(f".{name}".encode())) <= {here.file.relative} for name in names)
 

@@ -1,7 +1,8 @@
 """What earlier scans found in files that have not changed since, so that a second scan reads next to nothing.
 
-What is known of a file holds as long as it, and every other file of the project that this depends on, has the same size
-and time of change, and npuify, Python, the release, the rules and the list of the project's files are the same.
+What is known of a file holds as long as it, and every other file of the project that this depends on, holds the same,
+and npuify, Python, the release, the rules and the list of the project's files are the same. A file with the same size
+and time of change is not read to see that. Which results still hold, :mod:`npuify.engine.kept.standing` tells.
 """
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ from npuify.rules.packages.extensions.build import Build  # noqa: TC001 - msgspe
 from npuify.source.native.file import NativeFile  # noqa: TC001 - msgspec reads the annotations
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from npuify.rules.selection import Selection
 
 Stamp = tuple[int, int]
 """Time of change in nanoseconds, and size in bytes."""
+State = tuple[int, int]
+"""What a file held, as far as can be told: a digest of it and its size, or its stamp where it was not read here."""
+UNKNOWN_STAMP: Stamp = (0, -1)
+"""In the place of one that proves nothing, since the file was changed shortly before it was read."""
 
 
 class CachedResult(msgspec.Struct, array_like=True):
@@ -38,7 +42,7 @@ class CachedResult(msgspec.Struct, array_like=True):
 
     findings: list[Finding]
     errors: list[FileError]
-    dependencies: list[tuple[str, Stamp]]
+    dependencies: list[tuple[str, State]]
     ledger: list[LedgerEntry] = []
 
 
@@ -54,6 +58,8 @@ class CachedFile(msgspec.Struct, array_like=True):
     """What is known of one file. ``result`` is None where the rules were not asked."""
 
     stamp: Stamp
+    content: int
+    """A digest of what it holds; see :func:`npuify.engine.kept.files.content_digest`."""
     concerns: bool
     own_cuda: bool
     mentions: bool = False
@@ -75,6 +81,13 @@ class CachedFile(msgspec.Struct, array_like=True):
     """Of a Python file, where the project has extensions."""
 
 
+class CachedAnswer(msgspec.Struct, array_like=True, frozen=True):
+    """The answer to a question about the project, and the files that it depends on."""
+
+    answer: msgspec.Raw
+    dependencies: list[tuple[str, State]]
+
+
 class CachedPrograms(msgspec.Struct, array_like=True, frozen=True):
     """The programs of a project."""
 
@@ -93,6 +106,11 @@ class CacheContents(msgspec.Struct, array_like=True):
     operators: str = ""
     """Digest of the operators whose calls were sought."""
     files: dict[str, CachedFile] = {}
+    searches: dict[str, bytes] = {}
+    """What was sought in the texts of the Python files, and which of them have it; see
+    :meth:`npuify.analysis.text_index.TextIndex.searches`."""
+    answers: dict[str, CachedAnswer] = {}
+    """What was asked of the project besides, mostly to follow its programs."""
     programs: CachedPrograms = CachedPrograms()
 
 
@@ -121,13 +139,19 @@ class ScanCache:
         )
         chosen = (*selection.select, "-", *selection.ignore, "-", selection.opt_ins.digest(), style)
         self._key = digest([own_code(), hardware_digest(), sys.version, torch_npu, *chosen]) if enabled else ""
-        self._started = time.time_ns()
+        self.started = time.time_ns()
+        """When the scan began, in nanoseconds."""
         self._last = _read(self._location, self._key) if self._location is not None else CacheContents()
 
     @property
     def is_enabled(self) -> bool:
         """Whether anything is kept."""
         return self._location is not None
+
+    @property
+    def last(self) -> CacheContents:
+        """What the last scan left; without anything where it asked for something else."""
+        return self._last
 
     def file(self, relative: str, now: Stamp | None) -> CachedFile | None:
         """What is known of a file that has this stamp."""
@@ -143,44 +167,19 @@ class ScanCache:
         """Whether the calls that are known are those of these operators, given by their digest."""
         return operators == self._last.operators
 
-    def result(self, file: CachedFile, project: str, stamp_now: Callable[[str], Stamp | None]) -> CachedResult | None:
-        """What the rules found in a file, where that still holds.
-
-        Args:
-            file: what is known of it, as :meth:`file` gives it.
-            project: as in :class:`CacheContents`, for the project as it is now.
-            stamp_now: gives the stamp of any file of the project.
-        """
-        if file.result is None or project != self._last.project:
-            return None
-        if any(stamp_now(other) != then for other, then in file.result.dependencies):
-            return None
-        return file.result
-
-    def programs(self, key: str) -> CachedPrograms | None:
-        """The project's programs, where all that they rest on is as it was."""
-        return self._last.programs if key and self._last.programs.key == key else None
-
-    def save(
-        self, files: Mapping[str, CachedFile], project: str, operators: str | None, programs: CachedPrograms
-    ) -> None:
-        """Leave what a scan found for the next; failing to is no error, that one is only slower.
-
-        Args:
-            files: what is known of each file.
-            project: as in :class:`CacheContents`.
-            operators: the same; None where no calls were sought.
-            programs: the project's programs.
-        """
+    def save(self, contents: CacheContents) -> None:
+        """Leave what a scan found for the next; failing to is no error, that one is only slower."""
         if self._location is None:
             return
-        kept = {relative: file for relative, file in files.items() if self._started - file.stamp[0] > TOO_NEW}
-        operators = self._last.operators if operators is None else operators
-        if len(kept) < len(files):
-            programs = CachedPrograms()
-        contents = CacheContents(self._key, project, operators, kept, programs)
+        contents.key = self._key
+        contents.files = {name: self._with_sure_stamp(file) for name, file in contents.files.items()}
         with contextlib.suppress(OSError):
             write_whole(self._location, msgspec.msgpack.encode(contents))
+
+    def _with_sure_stamp(self, file: CachedFile) -> CachedFile:
+        if self.started - file.stamp[0] > TOO_NEW:
+            return file
+        return msgspec.structs.replace(file, stamp=UNKNOWN_STAMP)
 
 
 def _read(location: Path, key: str) -> CacheContents:

@@ -55,6 +55,11 @@ def own_code() -> str:
     return f"{version.__version__} {newest}"
 
 
+def content_digest(data: bytes) -> int:
+    """A number that differs between files of other contents, as far as one of 56 bits can."""
+    return int.from_bytes(hashlib.blake2b(data, digest_size=7).digest(), "big")
+
+
 def digest(parts: Iterable[str]) -> str:
     """A short text that differs between other texts."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
+    from npuify.engine.programs.reach import Once
     from npuify.model import EntryPoint, Finding, NativeOperator
     from npuify.project.programs import Programs
     from npuify.rules.run import Run
 
 
 _SETTINGS: Final = (".json", ".yaml", ".yml", ".toml", ".ini", ".cfg", ".env", ".properties", ".gin")
+_STARTS: Final = tuple[Start, ...]
 _MANIFESTS: Final = frozenset(("pyproject.toml", "setup.cfg", "tox.ini"))
 """Files that say what is to be installed: a program that names one, for a version or a release, sets nothing by it."""
 _IMPORT: Final = rb"^(?:from|import)[ \t]+[^\n]*"
@@ -36,6 +38,7 @@ def programs_of(
     findings: Iterable[Finding],
     errors: Iterable[FileError],
     operators: Sequence[NativeOperator],
+    once: Once,
 ) -> tuple[tuple[Program, ...], list[FileError]]:
     """Each entry point with those of the files that it imports in which something may decide its verdict.
 
@@ -45,6 +48,7 @@ def programs_of(
         python: the project's Python files.
         entries: its entry points.
         findings, errors, operators: all of the project.
+        once: gives answers that rest on files alone, as :meth:`npuify.engine.kept.standing.Standing.once` does.
 
     Returns:
         the programs, and an error for each of which that is not known.
@@ -54,14 +58,18 @@ def programs_of(
     told.update(one.file for one in errors)
     told.update(place.rpartition(":")[0] for one in operators for place in one.calls)
     known = frozenset(python)
-    reaches = Reaches(programs, run, told)
+    reaches = Reaches(programs, run, told, once)
     supporting = programs.graph.numbers.mask(run.project.supports_npu)
     fails = cache(lambda file: _fails(programs.read(file), file, mattering, operators))
-    starts_in = cache(lambda file: tuple(_starts_in(file, programs.read(file), run.project)))
+    starts_in = cache(
+        lambda file: once(f"starts {file}", _STARTS, run.project, lambda view: tuple(_starts_in(file, view)))
+    )
     word = "cuda" if run.plan.style == "auto" else "npu"
     stopping = [one for one in mattering if impact_of(one) is Impact.STOPS and not one.only_with]
     is_unsure = cache(reaches.is_unsure)
-    on_cpu_in = cache(lambda file: tuple(_on_cpu_in(file, programs.read(file), run.project, word)))
+    on_cpu_in = cache(
+        lambda file: once(f"on CPU {file}", _STARTS, run.project, lambda view: tuple(_on_cpu_in(file, view, word)))
+    )
     settings = _readers(told - known, programs, run.project)
 
     def judged(entry: EntryPoint) -> Program:
@@ -153,17 +161,27 @@ def _starts(entry: str, programs: Programs, starts_in: Callable[[str], tuple[Sta
     return tuple(one for file in sorted(reached) for one in starts_in(file))
 
 
-def _starts_in(file: str, raw: bytes, project: ProjectIndex) -> Iterator[Start]:
+def _starts_in(file: str, project: ProjectIndex) -> Iterator[Start]:
+    raw = _text(file, project)
     source = project.load(file) if may_choose_device(raw) else None
     for option in device_options(source) if source is not None else ():
         default = ast.unparse(option.default) if option.default is not None else ""
         yield Start(option.start, file, option.line, default, without(option, default))
 
 
-def _on_cpu_in(file: str, raw: bytes, project: ProjectIndex, word: str) -> Iterator[Start]:
+def _on_cpu_in(file: str, project: ProjectIndex, word: str) -> Iterator[Start]:
     """The options of a file by which a program that does not ask for an NPU stays on the CPU, unless they are given."""
+    raw = _text(file, project)
     is_meant = b"cpu" in raw and b"torch" in raw and may_choose_device(raw)
     source = project.load(file) if is_meant else None
     for option in left_on_cpu(source, "npu" if b"npu" in raw else word) if source is not None else ():
         default = ast.unparse(option.default) if option.default is not None else ""
         yield Start(option.start, file, option.line, default, without(option, default))
+
+
+def _text(file: str, project: ProjectIndex) -> bytes:
+    """The content of a file; empty where it cannot be read."""
+    try:
+        return project.read(file)
+    except OSError:
+        return b""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import ast
 import posixpath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from npuify.engine.programs.nodes import beginning_of, function_around, is_only_for_types, last_name, names_of
 from npuify.project.closures import Closures, bits_of
@@ -19,11 +20,15 @@ from npuify.rules.common.surely_run import surely_runs
 from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
+    from npuify.analysis.project import ProjectIndex
     from npuify.project.import_graph import ImportGraph, Statement
     from npuify.project.programs import Closure, Programs
     from npuify.rules.run import Run
+
+
+T = TypeVar("T")
 
 
 class Reach(NamedTuple):
@@ -99,10 +104,16 @@ class _Found:
                 self.why[number] = why
 
 
+class Once(Protocol):
+    """Gives the answer to a question about the project; see :meth:`npuify.engine.kept.standing.Standing.once`."""
+
+    def __call__(self, key: str, sort: Any, project: ProjectIndex, answer: Callable[[ProjectIndex], T]) -> T: ...
+
+
 class _Way(NamedTuple):
     """What has to be for an indented import to run."""
 
-    namers: int | None = None
+    namers: tuple[str, ...] | None = None
     """The files that name the function in which it stands; None where it runs without that."""
     is_caught: bool = False
     switch: str = ""
@@ -118,7 +129,7 @@ class _Choice(NamedTuple):
 
     folder: str
     """From which it takes; empty: from anywhere."""
-    namers: int | None
+    namers: tuple[str, ...] | None
     """As those of :class:`_Way`."""
 
 
@@ -147,13 +158,15 @@ class Reaches:
         programs: its programs.
         run: what the run is about.
         told: files in which there is anything to say; how others are reached does not matter.
+        once: gives answers that rest on files alone.
     """
 
-    def __init__(self, programs: Programs, run: Run, told: Collection[str]) -> None:
+    def __init__(self, programs: Programs, run: Run, told: Collection[str], once: Once) -> None:
         self._programs = programs
         self._graph = programs.graph
         self._numbers = programs.graph.numbers
         self._run = run
+        self._once = once
         self._told = self._numbers.mask(told)
         self._at_once = _AtOnce(programs.graph)
         self._imports: dict[int, _Imports] = {}
@@ -163,7 +176,7 @@ class Reaches:
         self._leading = 0
         """Those of them that have indented imports which lead to files of the project."""
         self._ways: dict[tuple[str, int], _Way | None] = {}
-        self._namers: dict[tuple[str, str], int | None] = {}
+        self._masks: dict[tuple[str, ...], int] = {}
         self._below: dict[str, int] = {}
         self._choices: dict[str, tuple[_Choice, ...]] = {}
 
@@ -256,8 +269,8 @@ class Reaches:
                 continue
             if (way.is_caught and not caught) or (way.switch and not switched) or (way.is_unsure and not unsure):
                 found.left.append(one)
-            elif way.namers is not None and not way.namers & found.files:
-                found.named[one] = way.namers
+            elif way.namers is not None and not (namers := self._mask(way.namers)) & found.files:
+                found.named[one] = namers
             else:
                 why = way.switch or (f"{one.file}:{one.line}" if way.is_caught else "")
                 if not why and found.why:
@@ -271,6 +284,12 @@ class Reaches:
             reached = self._reached[targets] = self._graph.of_all(bits_of(targets))
         return reached & wanted != 0
 
+    def _mask(self, files: tuple[str, ...]) -> int:
+        """Files as a set of bits."""
+        if files not in self._masks:
+            self._masks[files] = self._numbers.mask(files)
+        return self._masks[files]
+
     def is_unsure(self, file: str, line: int) -> bool:
         """Whether nobody can tell that a program which has a file comes to one of its lines.
 
@@ -278,7 +297,14 @@ class Reaches:
             file: of Python; of others, False.
             line: where something stands.
         """
-        python = self._python(file) if file.endswith(".py") else None
+        if not file.endswith(".py"):
+            return False
+        return self._once(
+            f"unsure {file}:{line}", bool, self._run.project, lambda view: self._is_unsure(file, line, view)
+        )
+
+    def _is_unsure(self, file: str, line: int, project: ProjectIndex) -> bool:
+        python = self._python(file, project)
         if python is None:
             return False
         found: list[ast.AST] = []
@@ -290,11 +316,16 @@ class Reaches:
         """What has to be for an import to run; None where it is in a text, or for types alone."""
         key = (indented.file, indented.line)
         if key not in self._ways:
-            self._ways[key] = self._read_way(*key)
+            self._ways[key] = self._once(
+                f"way {indented.file}:{indented.line}",
+                _Way | None,
+                self._run.project,
+                lambda view: self._read_way(*key, view),
+            )
         return self._ways[key]
 
-    def _read_way(self, file: str, line: int) -> _Way | None:
-        python = self._python(file)
+    def _read_way(self, file: str, line: int, project: ProjectIndex) -> _Way | None:
+        python = self._python(file, project)
         if python is None:
             return _Way()
         found: list[ast.AST] = []
@@ -307,20 +338,16 @@ class Reaches:
         is_unsure = may_not_run(imports[0], python) and not surely_runs(imports[0], python)
         return _Way(namers, has_fallback(imports[0], python), only_with(imports[0], python), is_unsure)
 
-    def _namers_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> int | None:
+    def _namers_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> tuple[str, ...] | None:
         """The files, besides its own, that name a function or take names from its module as text; None where its own
         does."""
         relative = file.source.relative
-        key = (relative, function.name)
-        if key not in self._namers:
-            names, words = names_of(function, file)
-            self._namers[key] = None
-            if names.isdisjoint(words) and b"globals" not in words:
-                project = self._run.project
-                naming = {one for name in names for one in project.files_with(name)}
-                naming.update(project.files_taking_from(relative))
-                self._namers[key] = self._numbers.mask(naming - {relative})
-        return self._namers[key]
+        names, words = names_of(function, file)
+        if not names.isdisjoint(words) or b"globals" in words:
+            return None
+        naming = {one for name in names for one in file.project.files_with(name)}
+        naming.update(file.project.files_taking_from(relative))
+        return tuple(sorted(naming - {relative}))
 
     # --- imports by name ---
 
@@ -329,16 +356,25 @@ class Reaches:
         found = 0
         for file in self._numbers.listed(files & self._programs.choosing):
             if file not in self._choices:
-                self._choices[file] = tuple(self._choices_in(file))
+                self._choices[file] = self._once(
+                    f"choices {file}",
+                    tuple[_Choice, ...],
+                    self._run.project,
+                    partial(self._listed_choices, file),
+                )
             for choice in self._choices[file]:
-                if choice.namers is None or choice.namers & files:
+                if choice.namers is None or self._mask(choice.namers) & files:
                     found |= self._reached_below(choice.folder)
         return found & wide.maybe
 
-    def _choices_in(self, file: str) -> Iterator[_Choice]:
+    def _listed_choices(self, file: str, project: ProjectIndex) -> tuple[_Choice, ...]:
+        return tuple(self._choices_in(file, project))
+
+    def _choices_in(self, file: str, project: ProjectIndex) -> Iterator[_Choice]:
+        project.dependencies.add(file)
         text = self._programs.read(file)
         for match in CHOOSING.finditer(text):
-            choice = self._choice_at(file, text.count(b"\n", 0, match.start()) + 1)
+            choice = self._choice_at(file, text.count(b"\n", 0, match.start()) + 1, project)
             if choice is not None:
                 yield choice
 
@@ -349,10 +385,10 @@ class Reaches:
             self._below[folder] = self._graph.reached_mask(*inside)
         return self._below[folder]
 
-    def _choice_at(self, file: str, line: int) -> _Choice | None:
+    def _choice_at(self, file: str, line: int, project: ProjectIndex) -> _Choice | None:
         """The import by name on a line; None where an option keeps it from running."""
         top = file.partition("/")[0] if "/" in file else ""
-        python = self._python(file)
+        python = self._python(file, project)
         if python is None:
             return _Choice(top, None)
         calls = [
@@ -380,5 +416,5 @@ class Reaches:
         is_package = place is not None and place[1].endswith("__init__.py")
         return _Choice(posixpath.dirname(place[1]) if place is not None and is_package else top, namers)
 
-    def _python(self, file: str) -> PythonFile | None:
-        return PythonFile.of_project(file, self._run)
+    def _python(self, file: str, project: ProjectIndex) -> PythonFile | None:
+        return PythonFile.of_project(file, self._run._replace(project=project))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -191,13 +192,15 @@ def _cuda_is_default(data: bytes, project: ProjectIndex) -> bool:
     """Whether the program sets a type of CUDA's as its default, in a file with this text or in another one."""
     if sets_cuda_as_default(data):
         return True
-    if SETTER not in project.remembered:
-        project.remembered[SETTER] = any(
-            sets_cuda_as_default((project.root / name).read_bytes())
-            for name in project.files_with(b"set_default_tensor_type")
-            if (project.root / name).is_file()
-        )
-    return bool(project.remembered[SETTER])
+    return project.once(SETTER, _sets_cuda_somewhere)
+
+
+def _sets_cuda_somewhere(project: ProjectIndex) -> bool:
+    for name in project.files_with(b"set_default_tensor_type"):
+        with contextlib.suppress(OSError):
+            if sets_cuda_as_default(project.read(name)):
+                return True
+    return False
 
 
 def _is_moved(node: ast.Call, file: PythonFile) -> bool:

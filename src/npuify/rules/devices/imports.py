@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.analysis.project import EVERY_FILE
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.torch_npu_import import _NOWHERE, _place_for_import, imports_torch_npu
@@ -279,7 +278,6 @@ def npu_name_without_torch_npu(node: ast.Module, file: PythonFile) -> Iterator[D
     after = _place_for_import(node, file)
     if first is None or after is None or after is _NOWHERE:
         return
-    file.project.dependencies.add(EVERY_FILE)
     if file.project.files_with(b"torch_npu"):
         return
     offset, text = _added_import(after, node, file)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.analysis.engine import EVERY_FILE, Reach
+from npuify.analysis.engine import Reach
 from npuify.analysis.flow.holders import Holders, may_hold
+from npuify.analysis.project import IMPORTS
 from npuify.analysis.targets import bound_by
 from npuify.analysis.values import Kind
-from npuify.language import phrase
 from npuify.project.import_paths import ImportPaths
 
 if TYPE_CHECKING:
@@ -46,25 +46,24 @@ def _may_be_of(own: OwnCuda, receiver: ast.expr, file: PythonFile, *, is_batch: 
 
 def _holders(own: OwnCuda, file: PythonFile) -> Holders | None:
     """What holds a class's objects; None where the class cannot be looked at."""
-    known = file.project.remembered
-    key = phrase("holders of {qualified}", qualified=own.qualified)
-    file.project.dependencies.add(EVERY_FILE)
-    if key not in known:
+
+    def find() -> Holders | None:
         model = file.reaching(Reach.PROGRAM)
         module, _, name = own.qualified.rpartition(".")
         relative = file.project.file_of(module)
         home = model.file(relative, file.model) if relative is not None else None
         definition = home.source.definition(name) if home is not None else None
         is_class = home is not None and isinstance(definition, ast.ClassDef)
-        known[key] = model.holders(definition, home) if is_class else None  # type: ignore[arg-type]
-    found: Holders | None = known[key]
-    return found
+        return model.holders(definition, home) if is_class else None  # type: ignore[arg-type]
+
+    return file.project.once_here(("holders", own.qualified), find)
 
 
 def _connected(one: str, other: str, project: ProjectIndex) -> bool:
     """Whether imports connect two files of the project: what a folder holds that no program imports is not meant."""
     if one == other:
         return True
+    project.dependencies.add(IMPORTS)
     known = project.remembered
     if "connected" not in known:
         contents = {}

@@ -228,7 +228,7 @@ def _serves(file: PythonFile) -> bool:
         return file.framework == "vLLM"
     for other in file.project.files_with(b"vllm"):
         try:
-            if _IMPORTS_VLLM.search((file.project.root / other).read_bytes()):
+            if _IMPORTS_VLLM.search(file.project.read(other)):
                 return True
         except OSError:
             continue

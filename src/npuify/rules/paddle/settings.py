@@ -192,7 +192,7 @@ _READ = re.compile(
 def _reads(relative: str, project: ProjectIndex) -> bool:
     """Whether a file takes ``use_gpu`` from settings or options."""
     try:
-        return _READ.search((project.root / relative).read_bytes()) is not None
+        return _READ.search(project.read(relative)) is not None
     except OSError:
         return False
 

@@ -6,7 +6,6 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.analysis.project import EVERY_FILE
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument, keyword_of
@@ -190,7 +189,6 @@ def script_of_another_machine(node: ast.Call, file: PythonFile) -> Iterator[Diag
     place = argument(node, 1, "map_location")
     if place is not None and "cpu" in file.code(place) and not _is_moved(node, file):
         return
-    file.project.dependencies.add(EVERY_FILE)
     if any(file.contains(word) or file.project.files_with(word) for word in _MAKING):
         return
     function = enclosing_function(node, file)

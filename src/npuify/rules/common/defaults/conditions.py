@@ -11,7 +11,6 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from npuify.analysis.project import EVERY_FILE
 from npuify.language import phrase
 from npuify.rules.common.defaults.callers import switch_of_callers
 from npuify.rules.common.defaults.model_formats import of_model_format
@@ -55,11 +54,7 @@ def only_with(node: ast.AST, file: PythonFile, callers: int = _CALLERS) -> str:
         file: its file.
         callers: how many functions to go back, to where they are called.
     """
-    switch = _switch_at(node, file, callers)
-    if switch:
-        # Any file may come to call what calls the place, or to set the option.
-        file.project.dependencies.add(EVERY_FILE)
-    return switch
+    return _switch_at(node, file, callers)
 
 
 def _switch_at(node: ast.AST, file: PythonFile, callers: int) -> str:
@@ -89,10 +84,7 @@ def _by_default(test: ast.expr, file: PythonFile) -> Known | None:
 def holds_by_default(test: ast.expr, file: PythonFile) -> bool:
     """Whether a condition surely holds where the program is started without options, by what an option defaults to."""
     known = _by_default(test, file)
-    holds = known is not None and bool(known.switch) and bool(known.value)
-    if holds:
-        file.project.dependencies.add(EVERY_FILE)
-    return holds
+    return known is not None and bool(known.switch) and bool(known.value)
 
 
 def by_default(node: ast.expr, file: PythonFile) -> Known | None:

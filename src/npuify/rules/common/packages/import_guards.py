@@ -6,7 +6,6 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.analysis.project import EVERY_FILE
 from npuify.rules.common.defaults.conditions import holds_by_default, only_with
 from npuify.rules.context import PythonFile
 
@@ -128,12 +127,7 @@ def no_other_takes(bound: list[str], file: PythonFile) -> bool:
 
 def files_importing(relative: str, project: ProjectIndex) -> tuple[str, ...]:
     """The other files that may import a module, by their text; any module of its name may be meant."""
-    project.dependencies.add(EVERY_FILE)
-    key = ("importing", relative)
-    if key not in project.remembered:
-        project.remembered[key] = tuple(_importing(relative, project))
-    found: tuple[str, ...] = project.remembered[key]
-    return found
+    return project.once(("importing", relative), lambda view: tuple(_importing(relative, view)))
 
 
 def _importing(relative: str, project: ProjectIndex) -> Iterator[str]:
