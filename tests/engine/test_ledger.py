@@ -240,6 +240,13 @@ class TestStates:
         entries = ledger(tmp_path, f"import json\nimport torch\ntorch.ones(1).to({text})\n")
         assert ("cuda", "reported", UNKNOWN.code) in entries
 
+    @pytest.mark.parametrize("text", ["'cuda_0'.replace('_', ':')", "'cuda@0'.translate({64: 58})"])
+    def test_a_text_that_a_device_may_be_made_of_is_told_of(self, text: str, tmp_path: Path) -> None:
+        entries = ledger(tmp_path, f"import torch\nkind = {text}\ntorch.ones(1).to(kind)\n")
+        assert [state for word, state, by in entries if word.startswith("cuda")] == ["reported"]
+        entries = ledger(tmp_path, f"import torch\nprint({text})\n")
+        assert [state for word, state, by in entries if word.startswith("cuda")] == ["cleared"]
+
     def test_a_guarded_import(self, tmp_path: Path) -> None:
         text = "try:\n    import cupy\nexcept ImportError:\n    cupy = None\nprint(cupy)\n"
         assert all(by != UNKNOWN.code for _, _, by in ledger(tmp_path, text))

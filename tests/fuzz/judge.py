@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.public_projects.places import is_named
+from tools.public_projects.places import how_far
 
 from npuify.engine import prepare
 from npuify.options import Options
@@ -58,6 +58,8 @@ class Difference:
     reason: str
     by: str
     """The codes of the findings that name the place."""
+    away: int
+    """How many names lead from the place to the nearest of them; 0: it stands there, -1: there is none."""
     files: dict[str, str] = field(repr=False)
 
 
@@ -134,7 +136,13 @@ class Machines:
                 continue
             by = _told(case, then, after)
             difference = Difference(
-                case.seed, case.style, bool(by), _reason(then, after), " ".join(by), sources[case.seed]
+                case.seed,
+                case.style,
+                bool(by),
+                _reason(then, after),
+                " ".join(sorted(by)),
+                min(by.values(), default=-1),
+                sources[case.seed],
             )
             account.differences.append(difference)
         shutil.rmtree(self.folder)
@@ -151,12 +159,15 @@ class Machines:
         return _Case(seed, style, target, texts, left)
 
     def _after(self, cases: list[_Case], before: dict[int, Ran]) -> Iterator[tuple[_Case, Ran]]:
-        """What each does. What others of its process may have to do with is run again: apart from most, then alone."""
+        """What each does. Where nothing tells of a difference it runs again: apart from most, then alone.
+
+        Others of its process may have to do with it.
+        """
         ran = self._together(cases)
-        again = self._together([case for case in cases if _differs(before[case.seed], ran[case.folder])])
+        again = self._together([case for case in cases if _is_silent(case, before[case.seed], ran[case.folder])])
         for case in cases:
             then, after = before[case.seed], again.get(case.folder, ran[case.folder])
-            if _differs(then, after) and not _told(case, then, after):
+            if case.folder in again and _is_silent(case, then, after):
                 (after,) = self._run(self.npu, [case.folder])
             yield case, after
 
@@ -221,15 +232,17 @@ def _differs(before: Ran, after: Ran) -> bool:
     return after.plain != before.plain or bool(after.error)
 
 
-def _told(case: _Case, before: Ran, after: Ran) -> list[str]:
-    """The codes of the findings that name the place."""
-    places = _places(before, after)
-    codes = sorted({one.code for one in case.left if not after.error or one.code not in _ELSEWHERE})
-    return [
-        code
-        for code in codes
-        if is_named(places, case.texts, {(one.file, one.start.line) for one in case.left if one.code == code})
-    ]
+def _is_silent(case: _Case, before: Ran, after: Ran) -> bool:
+    return _differs(before, after) and not _told(case, before, after)
+
+
+def _told(case: _Case, before: Ran, after: Ran) -> dict[str, int]:
+    """The codes of the findings that name the place, with how many names lead from there to it."""
+    found: dict[str, set[tuple[str, int]]] = {}
+    for one in case.left:
+        if not after.error or one.code not in _ELSEWHERE:
+            found.setdefault(one.code, set()).add((one.file, one.start.line))
+    return how_far(_places(before, after), case.texts, found) if found else {}
 
 
 def _no_matter(part: Sequence[int], account: Account) -> None:
@@ -323,13 +336,13 @@ class Log:
         for line in lines:
             said = json.loads(line)
             self.seeds.update(range(said["first"], said["first"] + said["count"]))
-            found = [Difference(**one, files={}) for one in said["differences"]]
+            found = [Difference(**{"away": -1, **one}, files={}) for one in said["differences"]]
             self.account.add(Account(said["programs"], said["rejected"], found, Counter(said["untouched"])))
 
     def write(self, part: Sequence[int], account: Account) -> None:
         """Note what became of the programs of some seeds that follow each other."""
         differences = [
-            {name: getattr(one, name) for name in ("seed", "style", "told", "reason", "by")}
+            {name: getattr(one, name) for name in ("seed", "style", "told", "reason", "by", "away")}
             for one in account.differences
         ]
         said = {

@@ -331,3 +331,17 @@ def test_a_capability_that_is_the_oldest_stays_told(tmp_path: Path) -> None:
     draft = Draft(tmp_path, Options(style="portable", jobs=1, cache=False))
     assert b"get_device_capability(0) or (0, 0)" in draft.contents()["main.py"]
     assert [one.code for one in draft.left()] == ["NPU130"]
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        "import lib\nimport torch.cuda as tc\n\nprint(tc.get_device_capability()[0] >= 7)\n",
+        "import torch\nimport lib\n\nprint(torch.cuda.get_device_capability(0) >= (8, 0), torch.device('cuda'))\n",
+    ],
+)
+def test_also_where_a_package_holds_the_helper(main: str, tmp_path: Path) -> None:
+    package = {"lib/__init__.py": "from .device import where\n", "lib/device.py": USE, "main.py": main}
+    draft = Draft(_project(tmp_path, package), Options(style="portable", jobs=1, cache=False))
+    assert b"lib" in draft.contents()["main.py"]
+    assert [(one.file, one.code) for one in draft.left()] == [("main.py", "NPU130")]

@@ -81,6 +81,9 @@ def _overrides(value: Value, name: str, file: FileModel, model: Engine) -> bool:
 def _passed(arg: ast.arg, default: ast.expr | None, function: Function, file: FileModel, model: Engine) -> Values:
     name = getattr(function, "name", "lambda")
     taken = model.values(default, file) if default is not None else NOTHING
+    called = _called_on_elements(arg, function, file, model) if isinstance(function, ast.Lambda) else NOTHING
+    if called:
+        return called
     if model.reach is not Reach.PROGRAM:
         return unknown(file.place(arg), phrase("parameter {arg} of {name}()", arg=arg.arg, name=name)) | taken
     sites = callers(function, file, model)
@@ -95,6 +98,31 @@ def _passed(arg: ast.arg, default: ast.expr | None, function: Function, file: Fi
         )
         found.append(taken)
     return union(found)
+
+
+_ON_ELEMENTS = frozenset(("filter", "map"))
+"""Builtins that call their first argument on each element of the others."""
+_BY_KEY = frozenset(("max", "min", "sorted"))
+"""Builtins that call their ``key`` on each element."""
+
+
+def _called_on_elements(arg: ast.arg, function: ast.Lambda, file: FileModel, model: Engine) -> Values:
+    """What a lambda gets that is written where Python calls it: ``filter(lambda kind: …, ["cpu", "cuda"])``."""
+    parent = file.parent(function)
+    call = file.parent(parent) if isinstance(parent, ast.keyword) else parent
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or arg not in function.args.args:
+        return NOTHING
+    at = function.args.args.index(arg)
+    if isinstance(parent, ast.keyword):
+        lists = call.args if parent.arg == "key" and call.func.id in _BY_KEY and len(call.args) == 1 else []
+    else:
+        lists = call.args[1:] if call.func.id in _ON_ELEMENTS and call.args[0] is function else []
+    if at >= len(lists) or any(isinstance(one_, ast.Starred) for one_ in call.args):
+        return NOTHING
+    if not any(value.name == f"builtins.{call.func.id}" for value in model.values(call.func, file)):
+        return NOTHING
+    values = model.elements(model.values(lists[at], file), file)
+    return values.through(file.place(arg), phrase("an element of {text}", text=file.code(lists[at])))
 
 
 def _given_at(site: Value, arg: ast.arg, function: Function, default: Values, file: FileModel, model: Engine) -> Values:

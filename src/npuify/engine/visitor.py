@@ -39,7 +39,7 @@ _FUNCTIONS = frozenset(("float", "getattr", "hasattr", "open", "patch", "setattr
 """Functions of Python whose calls rules ask for."""
 _MEMBERS = frozenset(("major", "minor", "multi_processor_count", "warp_size", "is_integrated", "NCCL", "CUDA"))
 """Attributes that rules ask for although they hold none of the rules' words."""
-_STRINGS = frozenset(("GPU", "gpu"))
+_STRINGS = frozenset(("GPU", "gpu", "cu", "cud"))
 """Strings that rules ask for whole, and whose word, being in so many names, stands in quotes."""
 _NAMES = (ast.Attribute, ast.Name, ast.Call)
 

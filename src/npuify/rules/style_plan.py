@@ -64,6 +64,16 @@ class StylePlan(msgspec.Struct, frozen=True):
         lists = [*sorted(self.accelerator), "|", *sorted(self.entries), "|", *sorted(self.placed)]
         return "|".join([*parts, *lists, self.library, str(self.has_cuda_paths)])
 
+    def of_helper(self, name: str | None) -> str:
+        """The name within the portable helper that a qualified name stands for, also where a package holds the helper.
+
+        Empty for any other name, and in the other styles.
+        """
+        if name is None or self.style != "portable":
+            return ""
+        _, found, inside = f".{name}".partition(f".{self.helper}.")
+        return inside if found else ""
+
     def module_import(self, file: str) -> str:
         """The statement that binds the helper module in a file."""
         home = self.homes.get(file) or Home(f"{self.helper}.py")

@@ -80,6 +80,8 @@ def _bound_to_device(node: ast.Name, file: FileModel, model: Engine) -> bool:
         ):
             return True
         source = bound.source if bound is not None and bound.how == "value" and not bound.path else None
+        if _is_text_of_device(source):
+            return True
         if isinstance(source, ast.Call):
             function = source.func
             if gives_device(function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")):
@@ -91,6 +93,16 @@ def _bound_to_device(node: ast.Name, file: FileModel, model: Engine) -> bool:
                 if denotes_device(source.value, file, model):
                     return True
     return False
+
+
+def _is_text_of_device(node: ast.expr | None) -> bool:
+    """``str(x.device)`` and ``f"{x.device}"``."""
+    inner: ast.AST | None = None
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("str", "repr") and len(node.args) == 1:
+        inner = node.args[0]
+    elif isinstance(node, ast.JoinedStr) and len(node.values) == 1 and isinstance(node.values[0], ast.FormattedValue):
+        inner = node.values[0].value
+    return isinstance(inner, ast.Attribute) and names_device(inner.attr)
 
 
 def _is_taken_apart(node: ast.expr | None, file: FileModel, model: Engine) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.arguments import defaults_of, parameter_for
@@ -130,7 +131,20 @@ def _ends_openly(node: ast.expr, file: FileModel, model: Engine) -> bool:
 
 
 def _is_own_attribute(target: ast.AST | None, file: FileModel, model: Engine) -> bool:
-    return isinstance(target, ast.Attribute) and bool(owners_of(target.value, file, model))
+    owners = owners_of(target.value, file, model) if isinstance(target, ast.Attribute) else set()
+    return bool(owners) and not any(_gives_by_name(place, file, model) for place in owners)
+
+
+_BY_NAME = re.compile(rb"getattr\(\s*self\s*,\s*[^'\"\s]|\b(?:vars|asdict)\(\s*self\s*\)|self\.__dict__")
+
+
+def _gives_by_name(owner: Place, file: FileModel, model: Engine) -> bool:
+    """Whether a class gives its attributes by names that are known when it runs: ``return getattr(self, key)``."""
+    home = model.node(owner, file)
+    if home is None or not isinstance(home[1], ast.ClassDef):
+        return False
+    source = home[0].source
+    return _BY_NAME.search(source.data, source.start(home[1]), source.end(home[1])) is not None
 
 
 def _by_form(here: Occurrence, model: Engine) -> Seen | None:

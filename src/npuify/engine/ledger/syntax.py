@@ -45,6 +45,12 @@ _DEVICE_WITHIN = re.compile(r"(?:^|[\s\"'=:,;|])(?:cuda|nccl)(?::\d+)?(?:$|[\s\"
 _READ = frozenset(("cuda", "nccl", *cuda_packages()))
 """What an attribute may be called that is read: a flag, or an object that has nothing to do with the package."""
 _READING = frozenset(("load", "loads", "safe_load", "literal_eval", "StringIO", "read_string"))
+_MADE_OVER = frozenset(
+    ("replace", "removeprefix", "removesuffix", "format", "format_map", "translate", "join", "ljust")
+)
+"""Methods that make another text of one."""
+_BEGINS = re.compile(r"(?i)(?:cuda|gpu)(?![a-z])")
+"""Text of which a device's name may be made: ``"cuda_0".replace("_", ":")``."""
 _TAKING_APART = frozenset(("split", "rsplit", "splitlines", "partition", "rpartition", "strip", "lstrip", "rstrip"))
 
 
@@ -151,10 +157,18 @@ class Syntax:
             return Cleared("key", phrase("the name of the package {value}, which is not imported here", value=value))
         if _DEVICE_WITHIN.search(value) and self._is_taken_apart(whole):
             return None
+        if _BEGINS.match(value) and self._may_become_device(whole):
+            return None
         known = cleared_text(value.encode("utf-8", "surrogatepass"), self._api)
         if known is None and not _DEVICE.fullmatch(value.strip()) and " " in value and not _is_code(value):
             return Cleared("text")
         return known
+
+    def _may_become_device(self, node: ast.expr) -> bool:
+        """Whether another text is made of one, and nothing says that it is no device."""
+        method = self._file.parent(node)
+        call = self._file.parent(method) if isinstance(method, ast.Attribute) and method.attr in _MADE_OVER else None
+        return isinstance(call, ast.Call) and call.func is method and not self._file.uses(call).is_no_device
 
     def _is_taken_apart(self, node: ast.expr) -> bool:
         """Whether a text is one that code reads: it is split, or given to a parser of settings."""

@@ -108,7 +108,7 @@ def _asks_capability(node: ast.expr, file: PythonFile) -> bool:
     name = file.qualname(node)
     if name is not None:
         # What the portable style wrote asks the same.
-        return name in _CAPABILITY or (file.plan.style == "portable" and name == f"{file.plan.helper}.{_BY_HELPER}")
+        return name in _CAPABILITY or file.plan.of_helper(name) == _BY_HELPER
     if not isinstance(node, (ast.Attribute, ast.Name)):
         return False
     return any(value.kind is Kind.TORCH_NAME and value.name in _CAPABILITY for value in file.values(node))

@@ -6,8 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
-from npuify.model import Safety
+from npuify.model import Safety, Severity
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -22,11 +23,20 @@ _PATTERN = re.compile(r"(?<![\w./-])cuda(?=\(?(?:\?:)?:|\)|\||\$|$)")
 """Where a pattern means a device's name: its number follows, another device's name, or nothing."""
 _WORD_ALONE = re.compile(r"\^{1,2}\(?cuda\)?\$?")
 """A pattern of what a device's name begins with."""
+_BEGINNINGS = ("cu", "cud")
+"""What programs write where the first letters are enough to tell a card from a CPU."""
+_METHODS = frozenset("startswith find index count partition split removeprefix replace lstrip strip".split())
+_CUTS = ("[5:]", "[:4]", "[5]", "[:5]", "[4:]")
 
 
-@rule("NPU109", "device-name-taken-apart", Safety.SAFE, words=("[5:]", "[:4]", "[5]", "[:5]", "[4:]", "cuda"))
+@rule(
+    "NPU109",
+    "device-name-taken-apart",
+    Safety.SAFE,
+    words=(*_CUTS, "cuda", *(f"{quote}{text}{quote}" for text in _BEGINNINGS for quote in ("'", '"'))),
+)
 def device_name_taken_apart(node: ast.Subscript | ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """The type or number of a device is cut out of its name by the length of ``cuda``, or by a pattern.
+    """The type or number of a device is cut out of its name by the length of ``cuda``, its first letters or a pattern.
 
     Before::
 
@@ -47,7 +57,7 @@ def device_name_taken_apart(node: ast.Subscript | ast.Constant, file: PythonFile
             return 0
     """
     if isinstance(node, ast.Constant):
-        yield from _pattern(node, file)
+        yield from _beginning(node, file) if node.value in _BEGINNINGS else _pattern(node, file)
         return
     cut = _cut(node.slice)
     if not cut or not isinstance(node.ctx, ast.Load) or not _is_text_of_device(node, cut, file):
@@ -111,6 +121,66 @@ def _is_text_of_device(node: ast.Subscript, cut: str, file: PythonFile) -> bool:
         )
     is_number = isinstance(parent, ast.Call) and getattr(parent.func, "id", "") == "int"
     return is_number and cut in ("5:", "5") and file.denotes_device(node.value)
+
+
+def _beginning(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """``device.startswith("cu")``: an NPU's name is taken as well, which changes nothing for any other."""
+    around = file.parent(node)
+    if isinstance(around, ast.BinOp):
+        yield from _joined(node, around, file)
+        return
+    inside: ast.expr = node
+    if isinstance(around, ast.Tuple):
+        inside = around
+        if any(getattr(one, "value", None) == "npu" for one in around.elts):
+            return
+    text = _tested(inside, file)
+    if text is None or not _says_device(text, file):
+        return
+    call, code, edits = file.parent(inside), file.code(node), []
+    if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "startswith" and code[:1] in ("'", '"'):
+        end, other = file.source.end(node), f"{code[0]}npu{code[0]}"
+        edits = [file.edit(end, end, f", {other}") if inside is around else file.replace(node, f"({code}, {other})")]
+    yield file.report(
+        node,
+        "these are the first letters of a CUDA device's name only",
+        edits=edits,
+        safety=Safety.SAFE if edits else Safety.MANUAL,
+        severity=None if edits else Severity.WARNING,
+        subject="cuda",
+        advice="" if edits else "look for an NPU's name, npu, as well",
+    )
+
+
+def _tested(node: ast.AST, file: PythonFile) -> ast.expr | None:
+    """The text of which something is a part: ``text`` in ``text.startswith("cu")`` and ``text[:2] == "cu"``."""
+    around = file.parent(node)
+    if isinstance(around, ast.Compare) and len(around.ops) == 1:
+        other = around.comparators[0] if around.left is node else around.left
+        return other.value if isinstance(other, ast.Subscript) and isinstance(other.slice, ast.Slice) else other
+    if not isinstance(around, ast.Call) or around.args[:1] != [node]:
+        return None
+    if file.qualname(around.func) in _MATCHING:
+        return around.args[-1] if len(around.args) > 1 else None
+    return around.func.value if isinstance(around.func, ast.Attribute) and around.func.attr in _METHODS else None
+
+
+def _says_device(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a text is a device's name, or one of several that are."""
+    return file.denotes_device(node) or bool(file.values(node, Reach.PROGRAM).of_kind(Kind.DEVICE_STRING))
+
+
+def _joined(node: ast.Constant, sum_: ast.BinOp, file: PythonFile) -> Iterator[Diagnostic]:
+    """``"cu" + "da"``."""
+    rest = sum_.right.value if isinstance(sum_.right, ast.Constant) and sum_.left is node else None
+    if isinstance(rest, str) and re.fullmatch(r"cuda(?::\d*)?", str(node.value) + rest):
+        yield file.report(
+            sum_,
+            "a CUDA device's name is put together here",
+            safety=Safety.MANUAL,
+            subject="cuda",
+            advice="write the NPU's name here",
+        )
 
 
 def _pattern(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:

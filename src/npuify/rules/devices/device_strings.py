@@ -33,6 +33,8 @@ _TAKING_APART = frozenset(
 _ASSERTED = frozenset(("assertEqual", "assertEquals", "assertNotEqual", "assertIn", "assertNotIn"))
 """Methods of test cases that compare their first two arguments."""
 _INDEXED = re.compile(r"cuda:(?:\d+|%d|%s|%i|\{[^{}]*\})?")
+_IN_PARTS = re.compile(r"""(?:'[^'\\\n]*'|"[^"\\\n]*")(?:\s+(?:'[^'\\\n]*'|"[^"\\\n]*"))+""")
+"""``"cu" "da"``, which is one string."""
 _OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')(cuda)")
 
 
@@ -54,10 +56,16 @@ def device_shape(node: ast.expr) -> str | None:
 def _edit(node: ast.expr, file: PythonFile) -> Edit | None:
     start = file.source.start(node)
     match = _OPENING.match(file.source.data, start)
-    return file.edit(match.start(1), match.end(1), "npu") if match else None
+    if match:
+        return file.edit(match.start(1), match.end(1), "npu")
+    code = file.code(node)
+    if isinstance(node, ast.Constant) and isinstance(node.value, str) and _IN_PARTS.fullmatch(code):
+        quote = code[0]
+        return file.replace(node, f"{quote}{node.value.replace('cuda', 'npu', 1)}{quote}")
+    return None
 
 
-@rule("NPU120", "cuda-device-string", Safety.SAFE, words=("cuda",))
+@rule("NPU120", "cuda-device-string", Safety.SAFE, words=("cuda", "'cu'", '"cu"', "'cud'", '"cud"'))
 def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> Iterator[Diagnostic]:
     """A device string names a CUDA device.
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LOOKED_UP = frozenset(("getattr", "hasattr", "setattr"))
 _TABLES = frozenset(("globals", "locals", "vars"))
+_VARIABLES = frozenset(("os.getenv", "os.environ.get"))
 _IMPORTS = frozenset(("importlib.import_module", "__import__"))
 
 
@@ -146,13 +147,23 @@ def _parts(node: ast.expr) -> list[ast.expr]:
 
 def _says_type(node: ast.expr, file: PythonFile) -> bool:
     """Whether a part of a text may be a device's type."""
-    if file.plan.style == "portable" and file.qualname(node) == f"{file.plan.helper}.type":
+    if file.plan.of_helper(file.qualname(node)) == "type":
         return False  # an earlier round wrote it for a word of the program's
     values = file.values(node, Reach.PROGRAM)
-    if values.only(Kind.DEVICE_STRING):
+    if values.of_kind(Kind.DEVICE_STRING):
         return True
     is_text = bool(values) and all(value.kind is Kind.STRING and value.name for value in values)
-    return not is_text and file.denotes_device(_whole(node))
+    whole = _whole(node)
+    return (not is_text and file.denotes_device(whole)) or _has_device_as_default(whole, file)
+
+
+def _has_device_as_default(node: ast.expr, file: PythonFile) -> bool:
+    """``os.getenv("MY_DEVICE", "cuda")``, of which nothing but the default tells what it is."""
+    if not isinstance(node, ast.Call) or len(node.args) != 2:
+        return False
+    return file.qualname(node.func) in _VARIABLES and bool(
+        file.values(node.args[1]).of_kind(Kind.DEVICE, Kind.DEVICE_STRING)
+    )
 
 
 def _whole(node: ast.expr) -> ast.expr:

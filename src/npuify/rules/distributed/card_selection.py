@@ -25,7 +25,7 @@ _SET_DEVICE = frozenset(
 
 def is_set_device(name: str | None, file: PythonFile) -> bool:
     """Whether a function chooses the process's card, in any of the styles' spellings."""
-    return name in _SET_DEVICE or name == f"{file.plan.helper}.api.set_device"
+    return name in _SET_DEVICE or file.plan.of_helper(name) == "api.set_device"
 
 
 @rule(

@@ -1,0 +1,7 @@
+import torch
+
+kind = 'cu' 'da'
+x = torch.ones(2).to(kind)
+y = torch.ones(2, device="cu" "da" ":1")
+z = torch.ones(2, device="cuda" ":1")
+note = "cu" "dal"

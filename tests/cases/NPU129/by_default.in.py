@@ -1,0 +1,17 @@
+import os
+
+import torch
+
+
+def show_cuda():
+    return "fast"
+
+
+def show_cpu():
+    return "slow"
+
+
+x = torch.ones(1, device=os.getenv("MY_DEVICE", "cuda:0"))
+print(globals()["show_" + str(os.getenv("MY_DEVICE", "cuda:0")).split(":")[0]]())
+print(globals()["show_" + os.environ.get("MY_MODE", "cpu")]())
+print(globals()["show_" + os.getenv("MODE", "plain")]())

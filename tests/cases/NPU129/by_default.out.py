@@ -1,0 +1,18 @@
+import os
+
+import torch
+import torch_npu  # noqa: F401
+
+
+def show_cuda():
+    return "fast"
+
+
+def show_cpu():
+    return "slow"
+
+
+x = torch.ones(1, device=os.getenv("MY_DEVICE", "npu:0"))
+print(globals()["show_" + str(os.getenv("MY_DEVICE", "npu:0")).split(":")[0].replace("npu", "cuda")]())
+print(globals()["show_" + os.environ.get("MY_MODE", "cpu").replace("npu", "cuda")]())
+print(globals()["show_" + os.getenv("MODE", "plain")]())

@@ -1,0 +1,19 @@
+import os
+
+import torch
+
+import compute_device
+
+
+def show_cuda():
+    return "fast"
+
+
+def show_cpu():
+    return "slow"
+
+
+x = torch.ones(1, device=os.getenv("MY_DEVICE", f"{compute_device.type}:0"))
+print(globals()["show_" + str(os.getenv("MY_DEVICE", f"{compute_device.type}:0")).split(":")[0].replace("npu", "cuda")]())
+print(globals()["show_" + os.environ.get("MY_MODE", "cpu").replace("npu", "cuda")]())
+print(globals()["show_" + os.getenv("MODE", "plain")]())
