@@ -263,3 +263,28 @@ def test_programs_that_a_notebook_runs(tmp_path: Path) -> None:
     before = _notebook("%run train.py --device cuda --name cuda\n%run_cell_magic cuda")
     result = migrated(before, name="demo.ipynb", root=tmp_path)
     assert result.raw == before.replace("--device cuda", "--device npu").encode()
+
+
+def _shown_as(language: str, cell: str) -> str:
+    content = json.loads(_notebook(cell, "import torch\n"))
+    content["cells"][0]["metadata"] = {"vscode": {"languageId": language}}
+    return json.dumps(content, indent=1) + "\n"
+
+
+def test_a_cell_that_an_editor_shows_as_a_shell_script_is_one() -> None:
+    cell = "# one card\nCUDA_VISIBLE_DEVICES=0 \\\npython train.py --backend nccl\n"
+    result = migrated(_shown_as("shellscript", cell), name="demo.ipynb", unsafe=True)
+    assert not result.errors
+    assert result.raw is not None
+    assert "".join(_sources(result.raw)[0]) == cell.replace("CUDA_VISIBLE", "ASCEND_RT_VISIBLE").replace("nccl", "hccl")
+
+
+def test_what_python_can_read_is_python_whatever_an_editor_shows() -> None:
+    result = migrated(_shown_as("shellscript", "import torch\ntorch.cuda.synchronize()\n"), name="demo.ipynb")
+    assert result.raw is not None
+    assert "torch.npu.synchronize()" in "".join(_sources(result.raw)[0])
+
+
+@pytest.mark.parametrize("language", ["json", "markdown", "sql"])
+def test_a_cell_in_another_language_is_not_taken_for_broken_python(language: str) -> None:
+    assert findings_and_errors(_shown_as(language, "CUDA_VISIBLE_DEVICES=0 is said here\n")) == ([], [])

@@ -516,3 +516,9 @@ def test_a_program_that_cannot_be_followed_costs_only_its_own_answer(
         "npuify failed on what this program imports: RecursionError: too deep",
     )
     assert {one.file: one.level for one in judge(result).programs} == {"one.py": Level.REVIEW, "two.py": Level.RUNS}
+
+
+def test_a_binary_lock_of_another_program_is_no_failure(tmp_path: Path) -> None:
+    lock = b"\0\x11torch cuda\0"
+    result = scanned(tmp_path, {"a.py": GOOD, ".gradle/fileHashes.lock": lock, "uv.lock": "[[package]]\nname = 'x'\n"})
+    assert not result.errors

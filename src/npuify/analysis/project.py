@@ -79,6 +79,7 @@ class ProjectIndex:
         tensorflow_marks: which TensorFlow its files are written for.
         contents: what some files hold instead of what is on the disk.
         searched: what an earlier scan's searches of the same files have said, as far as it still holds.
+        own_stack: the stack around PyTorch that the project itself is, where it knows the NPU; empty for others.
     """
 
     def __init__(
@@ -92,8 +93,10 @@ class ProjectIndex:
         tensorflow_marks: Marks = Marks(),  # noqa: B008 - it cannot be changed
         contents: Mapping[str, bytes] | None = None,
         searched: Mapping[str, bytes] | None = None,
+        own_stack: str = "",
     ) -> None:
         self.root = root
+        self.own_stack = own_stack
         self._contents = contents or {}
         self.tensorflow_marks = tensorflow_marks
         self.on_tensorflow = on_tensorflow
@@ -128,12 +131,13 @@ class ProjectIndex:
         self,
     ) -> tuple[type[ProjectIndex], tuple[Any, ...]]:
         known = (self.root, self._files, self.own_cuda_files, self.supports_npu, self._supporting)
-        return ProjectIndex, (*known, self.on_tensorflow, self.tensorflow_marks, self._contents, self._searched)
+        more = (self.on_tensorflow, self.tensorflow_marks, self._contents, self._searched, self.own_stack)
+        return ProjectIndex, (*known, *more)
 
     def with_contents(self, contents: Mapping[str, bytes]) -> ProjectIndex:
         """The same project, of which some files hold something else; nothing is remembered of what they held."""
         known = (self.root, self._files, self.own_cuda_files, self.supports_npu, self._supporting)
-        return ProjectIndex(*known, self.on_tensorflow, self.tensorflow_marks, contents)
+        return ProjectIndex(*known, self.on_tensorflow, self.tensorflow_marks, contents, None, self.own_stack)
 
     def read(self, relative: str) -> bytes:
         """What a file of the project holds.

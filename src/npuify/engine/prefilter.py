@@ -113,6 +113,8 @@ class Prefilter:
             or (file.kind in ("python", "notebook") and opt_ins.may_concern(self._opt_ins, raw))
             or any(analyser.may_concern(lower) for analyser in analysers_for(file.relative, file.kind))
         )
+        if file.kind == "lock" and b"\0" in raw[:1024]:
+            concerns = False  # a lock of Gradle or of a database: lists of packages are text
         if concerns and b"\0" in raw[:1024] and not raw.startswith((b"\xff\xfe", b"\xfe\xff")):
             return Prefiltered(error=FileError(file.relative, phrase("is not text; it was not looked at")))
         known = CachedFile(

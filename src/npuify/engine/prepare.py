@@ -31,6 +31,7 @@ from npuify.project.frameworks.tensorflow import Marks, marks_of, tensorflow_spe
 from npuify.project.included import included_requirements
 from npuify.project.programs import Programs
 from npuify.project.survey import KINDS, share_of_tensorflow, survey
+from npuify.rules.common.own_stack import stack_of_project
 from npuify.rules.packages.extensions.replaced import as_replaced, replaced_extensions
 from npuify.rules.packages.imports import import_names
 from npuify.rules.style_plan import StylePlan
@@ -168,7 +169,8 @@ def prepare(
     plan = _plan(root, options, found.files, project_survey)
     supporting = programs.belonging_to_same(facts.supports_npu)
     tensorflow = _tensorflow_of(project_survey, facts.traces, root)
-    to_cache = _to_cache(names, facts, [*supporting, repr(tensorflow)], extensions, plan)
+    own_stack = stack_of_project(root) if facts.supports_npu else ""
+    to_cache = _to_cache(names, facts, [*supporting, repr(tensorflow), own_stack], extensions, plan)
     standing = Standing(str(root), python, to_cache.files, to_cache.project, cache)
     project = ProjectIndex(
         root,
@@ -178,6 +180,7 @@ def prepare(
         supporting,
         *tensorflow,
         searched=standing.searches,
+        own_stack=own_stack,
     )
     return PreparedScan(
         root=root,

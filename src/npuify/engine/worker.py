@@ -24,6 +24,7 @@ from npuify.knowledge.frameworks.vllm import VllmAim
 from npuify.language import phrase
 from npuify.model import FileError, State
 from npuify.project.kinds import kind_of_path
+from npuify.rules.common.own_stack import left_to_stack
 from npuify.rules.job import Job
 from npuify.rules.opt_ins import NO_OPT_INS
 from npuify.rules.program_options import ProgramOptions
@@ -252,6 +253,7 @@ class Worker:
 
         job = Job(run, part, declared, needs_torch_npu, is_later_round, keeps_ledger)
         found = self._found(relative, raw, kind, job, whole=whole, matches=matches)
+        found = found._replace(findings=left_to_stack(found.findings, relative, raw, kind, run.project))
         if keeps_ledger:
             findings, ledger = self._accounted(relative, raw, kind, found, job)
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from npuify.language import phrase, sentences
-from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
+from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity, Survey
 from npuify.report.effort import Estimate, estimate
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
 from npuify.report.level_summary import Counts, counted, summary_of
@@ -318,6 +318,13 @@ def _operators(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
 
 def _supported_already(left: Iterable[Finding]) -> str:
     for one in left:
+        if one.code == _SUPPORTED_ALREADY and one.evidence is not Evidence.ASSUMED:
+            return phrase(
+                " The project knows the NPU by itself, as its releases show: take the versions and settings told at "
+                "{file}:{line}, and run it unchanged first.",
+                file=one.file,
+                line=one.start.line,
+            )
         if one.code == _SUPPORTED_ALREADY:
             return phrase(
                 " The project already checks for an NPU ({file}:{line}): run it unchanged first.",

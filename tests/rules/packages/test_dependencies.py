@@ -319,3 +319,22 @@ def test_lists_of_a_setup_script_are_followed(text: str, told: str, after: str |
     assert any(told in item.subject for item in findings(text, name="setup.py") if item.code.startswith("NPU60"))
     got = output(text, unsafe=True, name="setup.py")
     assert got == text if after is None else after in got
+
+
+def test_torch_beside_paddle_stays_on_the_cpu(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import paddle\n")
+    (tmp_path / "other.py").write_text("from paddle import nn\n")
+    (tmp_path / "compare.py").write_text("import torch\nimport paddle\n")
+    text = "paddlepaddle==3.0.0\ntorch>=1.5\ntorchvision\n"
+    assert output(text, unsafe=True, name="requirements.txt", root=tmp_path) == text
+    found = findings(text, name="requirements.txt", root=tmp_path)
+    assert [(one.subject, one.severity) for one in found if one.subject == "torch"] == [("torch", Severity.INFO)]
+    built = "paddlepaddle==3.0.0\n--extra-index-url https://download.pytorch.org/whl/cu117\ntorch==1.13.1+cu117\n"
+    assert output(built, name="requirements.txt", root=tmp_path) == built.replace("+cu117", "").replace("cu117", "cpu")
+    line = "pip install torch==2.1.0 tqdm\n"
+    assert output(line, unsafe=True, name="install.sh", root=tmp_path) == line
+    # Where most programs are PyTorch's, torch has the card.
+    (tmp_path / "a.py").write_text("import torch\n")
+    (tmp_path / "b.py").write_text("import torch\n")
+    (tmp_path / "c.py").write_text("import torch\n")
+    assert "torch-npu==" in output(text, name="requirements.txt", root=tmp_path)

@@ -104,3 +104,28 @@ def test_use_gpu_of_a_project_without_use_npu_is_the_npus(tmp_path: Path) -> Non
     (tmp_path / "infer.py").write_text("import paddle\nif args.use_gpu:\n    a()\n")
     text = HEAD + CHECK.replace(", use_npu", "")
     assert NPU in output(text, unsafe=True, root=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "if not paddle.device.is_compiled_with_cuda() and uva:\n    raise ValueError('uva')\n",
+        "if paddle.is_compiled_with_cuda() and self.use_uva is None and UVA:\n    place = 'gpu'\n",
+        """\
+def f(x):
+    if not paddle.is_compiled_with_cuda():
+        raise ValueError
+    x = paddle.base.core.to_uva_tensor(x)
+""",
+    ],
+)
+def test_memory_that_host_and_card_share_is_cudas(text: str) -> None:
+    assert output(HEAD + text, unsafe=True) == HEAD + text
+
+
+def test_what_stands_further_behind_a_refusal_is_told_where_it_stands() -> None:
+    text = (
+        "def f(x):\n    if not paddle.is_compiled_with_cuda():\n        raise ValueError\n    g(x)\n"
+        "    return paddle.get_cudnn_version()\n"
+    )
+    assert output(HEAD + text) == HEAD + text.replace("paddle.is_compiled_with_cuda()", NPU)

@@ -121,3 +121,36 @@ def test_the_plugin_is_installed_after_paddle(before: str, after: str) -> None:
     name = "Dockerfile" if before.startswith("RUN") else "install.sh"
     assert output(before, unsafe=True, name=name) == after
     assert output(after, unsafe=True, name=name) == after
+
+
+def test_programs_with_settings_of_their_own_do_not_read_others(tmp_path: Path) -> None:
+    known = OWN.replace("pass", "config['use_npu']")
+    for folder, program in (("models/a", known), ("models/b", ""), ("tools", OWN)):
+        (tmp_path / folder).mkdir(parents=True)
+        if program:
+            (tmp_path / folder / "trainer.py").write_text(program)
+        if folder != "tools":
+            (tmp_path / folder / "config.yaml").write_text("use_gpu: true\n")
+    text = "use_gpu: true\nuse_xpu: false\n"
+    assert "use_npu: true" in output(text, unsafe=True, name="models/a/config.yaml", root=tmp_path)
+    assert output(text, unsafe=True, name="models/b/config.yaml", root=tmp_path) == text
+
+
+def test_a_program_with_settings_in_a_folder_below_reads_those(tmp_path: Path) -> None:
+    (tmp_path / "models/demo/rank").mkdir(parents=True)
+    (tmp_path / "models/demo/infer.py").write_text(OWN)
+    (tmp_path / "models/demo/rank/config.yaml").write_text("use_gpu: true\n")
+    (tmp_path / "trainer.py").write_text(OWN.replace("pass", "config['use_npu']"))
+    text = "use_gpu: true\nuse_xpu: false\n"
+    assert "use_npu: true" in output(text, unsafe=True, name="models/other/config.yaml", root=tmp_path)
+    assert output(text, unsafe=True, name="models/demo/rank/config.yaml", root=tmp_path) == text
+
+
+def test_one_program_without_use_npu_among_many_leaves_it_to_a_person(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / f"{name}.py").write_text(OWN.replace("pass", "config['use_npu']"))
+    (tmp_path / "d.py").write_text(OWN)
+    text = "use_gpu: true\nuse_xpu: false\n"
+    assert output(text, unsafe=True, name="config.yaml", root=tmp_path) == text
+    (found,) = findings(text, name="config.yaml", root=tmp_path)
+    assert (found.code, found.safety) == ("NPU952", Safety.MANUAL)

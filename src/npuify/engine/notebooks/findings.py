@@ -18,7 +18,7 @@ from npuify.rules.environment.variables import Mention, Setting, judge_variables
 from npuify.rules.run import Result
 from npuify.rules.text_file import TextFile
 from npuify.source.notebook.cells import Cell, CellText, Notebook, read_notebook
-from npuify.source.notebook.magics import mask, without_automagic
+from npuify.source.notebook.magics import mask, shown_as, without_automagic
 from npuify.source.python import parses
 from npuify.source.text import Text
 
@@ -114,7 +114,7 @@ class _View:
         masked = mask(self.text.text)
         if masked.text and not parses(masked.text):
             other = without_automagic(masked)
-            masked = other if parses(other.text) else masked
+            masked = other if parses(other.text) else shown_as(cell.language, masked)
         self.masked = masked
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.words import Words
 
-_NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|hccl|HCCL")
+_NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|ASCEND|hccl|HCCL")
 
 
 SUPPORT = re.compile(
@@ -83,6 +83,11 @@ def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
             return False
         current = up
     return False
+
+
+def says_npu(raw: bytes) -> bool:
+    """Whether a text speaks of the NPU."""
+    return _NPU.search(raw) is not None
 
 
 def _names_device(lower: bytes) -> bool:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
+from npuify.knowledge.frameworks.stacks import stacks
+from npuify.language import mark, phrase, semicolons
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.npu_support import SUPPORT
 from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
 
     from npuify.rules.context import PythonFile
@@ -102,13 +104,20 @@ def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Diagno
 
     Every edit in its files, and in what it imports, then needs review, and is only made with ``--unsafe``; other
     programs of the project are migrated as ever. Reported once for each folder of programs.
+
+    Where the project is itself a stack of the table that knows the NPU (verl, LLaMA-Factory, Transformers, …), its
+    package, tests, images and requirements are not edited at all: what it needs is the set of versions and the settings
+    that are told here, once. Programs beside the package that do not treat the NPU are edited with ``--unsafe``.
     """
     folder = _topmost(file.source.relative)
     supporting = [one for one in file.project.supports_npu if _topmost(one) == folder]
     if not supporting or supporting[0] != file.source.relative:
         return
     match = SUPPORT.search(file.source.data)
-    if match is not None:
+    if match is not None and file.project.own_stack:
+        if file.project.supports_npu[0] == file.source.relative:
+            yield _is_stack(match, file)
+    elif match is not None:
         more = phrase(", in {number} files", number=len(supporting)) if len(supporting) > 1 else ""
         yield file.report(
             match.span(),
@@ -116,6 +125,28 @@ def npu_supported_already(node: ast.Module, file: PythonFile) -> Iterator[Diagno
             subject="torch_npu",
             advice="run it unchanged on the NPU first; migrate what is missing with --unsafe, and review each edit",
         )
+
+
+def _is_stack(match: re.Match[bytes], file: PythonFile) -> Diagnostic:
+    row = stacks()[file.project.own_stack.lower()]
+    message = phrase("this project is {name}, which knows the NPU by itself", name=row.name)
+    if row.since:
+        message = phrase(
+            "this project is {name}, which knows the NPU by itself from {since} on", name=row.name, since=row.since
+        )
+    parts = [
+        phrase("{title}: {part}", title=phrase(title), part=semicolons(rows))
+        for title, rows in ((mark("Set"), row.set), (mark("Settings"), row.changes), (mark("Refused"), row.refused))
+        if rows
+    ]
+    return file.report(
+        match.span(),
+        message,
+        subject="torch_npu",
+        evidence=row.evidence,
+        source=row.source,
+        advice=". ".join(parts),
+    )
 
 
 def _topmost(relative: str) -> str:

@@ -90,7 +90,7 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     by_name = not known and isinstance(parent, (ast.Assign, ast.AnnAssign))
     if by_name and isinstance(node, ast.Constant):
         value, known = _by_another_name(node, file)
-    if name.startswith("FLAGS_") and not known:
+    if name.startswith("FLAGS_") and (not known or _is_flag_of_paddle(node, file)):
         return  # what Paddle's set_flags is given, or a name of the program's
     literal = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
     if name == "CUDA_VISIBLE_DEVICES" and hides_cards_from_others(file, literal):
@@ -181,6 +181,13 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
         source=fact.source,
         advice=fact.message,
     )
+
+
+def _is_flag_of_paddle(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a name is a key of what ``paddle.set_flags`` is given: that one asks Paddle's flags, no variable."""
+    table = file.parent(node)
+    call = file.parent(table) if isinstance(table, ast.Dict) and node in table.keys else None
+    return isinstance(call, ast.Call) and (file.qualname(call.func) or "").endswith(".set_flags")
 
 
 def _stands_in(name: str, row: ast.List | ast.Tuple | ast.Set) -> bool:

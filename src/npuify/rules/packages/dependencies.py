@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.paddle import lies_with_paddle
 from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from
 from npuify.rules.packages.jax_set import judge_jax
 from npuify.rules.packages.paddle_set import judge_paddle
@@ -186,6 +187,7 @@ class _Dependencies:
             job.run.vllm,
             bool(job.run.project.on_tensorflow),
             partial(safety_of_leaving, run=job.run),
+            b"torch" in text.data and lies_with_paddle(relative, job.run.project),
         )
         if document.locked_by:
             return Result(list(_lock(file)))

@@ -34,6 +34,7 @@ class DependencyFile:
         on_tensorflow: the project computes with TensorFlow.
         leaving: how safe it is to require a package no longer, as npuify's modules take the place of all its imports;
             None where it is still imported.
+        with_paddle: the programs beside it are PaddlePaddle's, whose plug-in opens the NPU.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class DependencyFile:
         vllm: VllmAim = NO_AIM,
         on_tensorflow: bool = False,
         leaving: Callable[[str], Safety | None] = lambda _: None,
+        with_paddle: bool = False,
     ) -> None:
         self.relative = relative
         self.text = text
@@ -53,6 +55,7 @@ class DependencyFile:
         self.vllm = vllm
         self.on_tensorflow = on_tensorflow
         self.leaving = leaving
+        self.with_paddle = with_paddle
         words = set(re.split(r"[\W_]+", "/".join(relative.lower().split("/")[-2:])))
         self.is_for_other_devices = not words.isdisjoint(_FOR_OTHERS)
         self.is_for_prose = not words.isdisjoint(_FOR_PROSE)

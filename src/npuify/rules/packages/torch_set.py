@@ -138,12 +138,40 @@ def judge_torch(file: DependencyFile) -> Iterator[Finding]:
     if file.is_for_other_devices:
         return
     npu = file.named("torch-npu")
+    if not npu and file.with_paddle:
+        yield from _beside_paddle(file)
+        return
     if not npu:
         yield from _torch(file)
     elif not any(entry.specifier is not None and admits(entry.specifier, file.release.torch_npu) for entry in npu):
         # The project has a pair of its own for another release.
         return
     yield from _companions(file)
+
+
+_CUDA_BUILD = re.compile(r"\+cu\d+")
+
+
+def _beside_paddle(file: DependencyFile) -> Iterator[Finding]:
+    """torch beside PaddlePaddle computes on the CPU, since each of the two plug-ins opens the NPU."""
+    for entry in file.named(*_TORCH, *_COMPANIONS):
+        specifier = entry.specifier or ""
+        is_build = _CUDA_BUILD.search(specifier) is not None
+        yield file.report(
+            TORCH if entry.name in _TORCH else COMPANION,
+            entry,
+            phrase(
+                "{name} computes on the CPU here: the programs beside this file are PaddlePaddle's, and torch_npu and "
+                "Paddle's plug-in cannot share a process",
+                name=entry.name,
+            ),
+            spots=[file.version(entry, _CUDA_BUILD.sub("", specifier))] if is_build else None,
+            severity=Severity.ERROR if is_build else Severity.INFO,
+            subject=entry.name,
+            advice="require torch-npu with it only in an environment without Paddle's plug-in",
+            evidence=Evidence.REPORTED,
+            source="PaddlePaddle/PaddleX#5027: a second aclInit in one process fails",
+        )
 
 
 def judge_indexes(file: DependencyFile) -> Iterator[Finding]:
@@ -172,7 +200,8 @@ def judge_indexes(file: DependencyFile) -> Iterator[Finding]:
                 subject=match.group(),
             )
     # Where vLLM decides torch, no torch-npu is written here: its plug-in's call names its own indexes.
-    if file.named("torch") and (file.named("torch-npu") or not (file.vllm.required or file.vllm.target)):
+    decided = file.with_paddle or file.vllm.required or file.vllm.target
+    if file.named("torch") and (file.named("torch-npu") or not decided):
         for match in _ONLY_INDEX.finditer(file.document.text):
             if not _in_comment(file, match.start()):
                 yield file.report(

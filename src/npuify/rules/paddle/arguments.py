@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.flow.owners import owner_of_call
-from npuify.language import phrase
+from npuify.language import mark, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.defaults.conditions import only_with
 from npuify.rules.common.taking_out import without_entry
@@ -24,9 +24,16 @@ _GONE = frozenset(
         *("FLAGS_cudnn_deterministic", "FLAGS_cudnn_exhaustive_search", "FLAGS_conv_workspace_size_limit"),
         *("FLAGS_cudnn_batchnorm_spatial_persistent", "FLAGS_embedding_deterministic"),
         *("FLAGS_enable_cublas_tensor_op_math", "FLAGS_gemm_use_half_precision_compute_type"),
+        "FLAGS_selected_gpus",
     )
 )
-"""Flags that a Paddle without CUDA does not have."""
+"""Flags that a Paddle without CUDA does not have, or does not let be set."""
+_DETERMINISTIC: Final = mark("npu_deterministic=true in the environment makes the plug-in deterministic")
+_ADVICE: Final = {
+    "FLAGS_cudnn_deterministic": _DETERMINISTIC,
+    "FLAGS_embedding_deterministic": _DETERMINISTIC,
+    "FLAGS_selected_gpus": mark('paddle.set_device("npu:N") chooses the card; FLAGS_selected_npus is a variable'),
+}
 _IMPORTS_TORCH = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+torch\b")
 _IMPORTS_PADDLE = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+paddle\b")
 _ON_CARD = re.compile(rb"\.cuda\b|[\"']cuda")
@@ -69,16 +76,13 @@ def paddle_flag_of_cuda(node: ast.Constant, file: PythonFile) -> Iterator[Diagno
             edits = [edit] if edit is not None else []
     elif not isinstance(table, (ast.List, ast.Tuple, ast.Call)) or _is_of_environment(table, file):
         return
-    deterministic = "deterministic" in str(node.value)
     yield file.report(
         node,
         phrase("{flag} is a flag of Paddle with CUDA; without it this raises ValueError", flag=node.value),
         edits=edits,
         severity=Severity.ERROR,
         subject=str(node.value),
-        advice="npu_deterministic=true in the environment makes the plug-in deterministic"
-        if deterministic
-        else ("" if edits else "leave it out"),
+        advice=_ADVICE.get(str(node.value)) or ("" if edits else "leave it out"),
     )
 
 

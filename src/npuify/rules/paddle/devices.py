@@ -111,11 +111,19 @@ def _is_asked(node: ast.expr, parent: ast.AST | None, file: PythonFile) -> bool:
         sides = [side for side in (parent.left, *parent.comparators) if side is not node]
     elif isinstance(parent, ast.Call) and isinstance(parent.func, ast.Attribute) and parent.func.attr == "startswith":
         sides = [parent.func.value]
-    for side in sides:
-        name = file.qualname(side.func) if isinstance(side, ast.Call) else None
+    for asked in [one for side in sides for one in _given(side, file)]:
+        name = file.qualname(asked.func) if isinstance(asked, ast.Call) else None
         if name and name.startswith("paddle.") and _ASKING.search(name):
             return True
     return False
+
+
+def _given(side: ast.expr, file: PythonFile) -> list[ast.expr]:
+    """What a side of a question is: ``device`` of ``device = paddle.get_device()``, where nothing else is assigned."""
+    if not isinstance(side, ast.Name):
+        return [side]
+    assigned = file.assigned(side)
+    return [one for one in assigned if one is not None] if len(assigned) == 1 else []
 
 
 def _is_compared_with_place(node: ast.expr, parent: ast.AST | None, file: PythonFile) -> bool:

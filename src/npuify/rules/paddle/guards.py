@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
 _NAMES_DEVICE = re.compile(r"(?i)gpu|cuda|place\b|set_device")
+_SHARED = re.compile(r"\buva\b", re.IGNORECASE)
 _TOOLS = re.compile(r"\bnvidia-smi\b|\bnvcc\b|libcud\w+\.so")
 
 
@@ -43,7 +44,10 @@ def guarded_by(node: ast.expr, file: PythonFile) -> Guarded:
         if occurrence.file.relative != file.source.relative or occurrence.depth:
             continue
         branch = _branch(occurrence.node, file)
-        names += [name for statement in branch for name in _only_cuda(statement, file)]
+        for statement in (*branch, *_behind(occurrence.node, file)):
+            names += _only_cuda(statement, file)
+        if _names_shared_memory(occurrence.node, file):
+            names.append("paddle.base.core.to_uva_tensor")
         chooses = chooses and (not branch or any(_NAMES_DEVICE.search(file.code(one)) for one in branch))
     return Guarded(tuple(dict.fromkeys(names)), chooses)
 
@@ -73,6 +77,28 @@ def _branch(node: ast.expr, file: PythonFile) -> Sequence[ast.AST]:
         taken = up.orelse if is_negated else up.body
         return taken if isinstance(taken, list) else [taken]
     return ()
+
+
+def _behind(node: ast.expr, file: PythonFile) -> Sequence[ast.AST]:
+    """The statement behind ``if not paddle.is_compiled_with_cuda(): raise …``, which only a true answer leads to."""
+    branch = next((up for up in file.ancestors(node) if isinstance(up, ast.stmt)), None)
+    if not isinstance(branch, ast.If) or branch.orelse or not isinstance(branch.body[-1], (ast.Raise, ast.Return)):
+        return ()
+    if node not in ast.walk(branch.test):
+        return ()
+    block = getattr(file.parent(branch), "body", [])
+    for statements in (block, getattr(file.parent(branch), "orelse", [])):
+        if isinstance(statements, list) and branch in statements:
+            return statements[statements.index(branch) + 1 :][:1]
+    return ()
+
+
+def _names_shared_memory(node: ast.expr, file: PythonFile) -> bool:
+    """Whether the question stands beside one for memory that the host and a card of CUDA's share."""
+    whole: ast.AST = node
+    while isinstance(up := file.parent(whole), (ast.BoolOp, ast.UnaryOp)):
+        whole = up
+    return whole is not node and _SHARED.search(file.code(whole)) is not None
 
 
 def _only_cuda(tree: ast.AST, file: PythonFile) -> Iterator[str]:

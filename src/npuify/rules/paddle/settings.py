@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.paddle import lies_with_paddle
 from npuify.rules.text_file import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from npuify.analysis.project import ProjectIndex
     from npuify.model import Finding
@@ -87,7 +89,7 @@ def judge_paddle_settings(document: Document, file: TextFile) -> Document:
         The document without them: what other rules make of them does not hold.
     """
     wanted = [value for value in document.values if _concerns(value)]
-    if not wanted or not (_by_shape(document) or is_of_paddle_project(file)):
+    if not wanted or not (_by_shape(document) or lies_with_paddle(file.relative, file.run.project)):
         return document
     judged: set[int] = set()
     for value in wanted:
@@ -136,23 +138,6 @@ def _by_shape(document: Document) -> bool:
     return "use_gpu" in keys and not keys.isdisjoint(_BESIDE)
 
 
-def is_of_paddle_project(file: TextFile) -> bool:
-    """Whether the programs nearest to a file are PaddlePaddle's: the folder that holds some is asked first."""
-    project = file.run.project
-    paddle = project.files_with(b"paddle")
-    if not paddle:
-        return False
-    torch = project.files_with(b"torch")
-    folder = file.relative.rpartition("/")[0]
-    while True:
-        inside = f"{folder}/" if folder else ""
-        ours = sum(one.startswith(inside) for one in paddle)
-        others = sum(one.startswith(inside) for one in torch)
-        if ours or others or not folder:
-            return ours > others
-        folder = folder.rpartition("/")[0]
-
-
 _ASIDE = re.compile(
     r"(?:^|/)(?:tests?|test_tipc|fastdeploy|hubserving|serving|third_party|benchmark)(?:/|$)|(?:^|/)test_"
 )
@@ -174,14 +159,51 @@ def npu_switch(relative: str, project: ProjectIndex) -> bool | None:
     folder = relative.rpartition("/")[0]
     while True:
         inside = f"{folder}/" if folder else ""
-        readers = [one for one in switched if one.startswith(inside) and _reads(one, project)]
+        readers = [
+            one
+            for one in switched
+            if one.startswith(inside) and not _has_own_settings(one, relative, project) and _reads(one, project)
+        ]
         if readers or not folder:
             break
         folder = folder.rpartition("/")[0]
     if not readers:
         return not switched or None
     known = with_npu.intersection(readers)
-    return False if not known else True if 2 * len(known) >= len(readers) else None
+    return False if not known else True if len(known) == len(readers) else None
+
+
+def _has_own_settings(program: str, relative: str, project: ProjectIndex) -> bool:
+    """Whether a program lies with settings of its own, and others are asked about: those are not what it reads."""
+    folder = program.rpartition("/")[0]
+    while folder and not relative.startswith(f"{folder}/"):
+        if _holds_settings(folder, project):
+            return True
+        folder = folder.rpartition("/")[0]
+    return False
+
+
+def _holds_settings(folder: str, project: ProjectIndex) -> bool:
+    """Whether a file with ``use_gpu`` lies in a folder, or right below it."""
+    key = ("settings in", folder)
+    known = project.remembered.get(key)
+    if known is None:
+        root = project.root / folder
+        found = sorted(one for pattern in ("*.y*ml", "*/*.y*ml") for one in root.glob(pattern))
+        holding = next((one for one in found if _names_switch(one)), None)
+        seen = [holding] if holding is not None else found
+        known = holding is not None, {one.relative_to(project.root).as_posix() for one in seen}
+        project.remembered[key] = known
+    holds, seen_files = known
+    project.dependencies |= seen_files
+    return bool(holds)
+
+
+def _names_switch(path: Path) -> bool:
+    try:
+        return b"use_gpu" in path.read_bytes()
+    except OSError:
+        return False
 
 
 _READ = re.compile(

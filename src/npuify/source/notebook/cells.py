@@ -23,6 +23,7 @@ _STRING = re.compile(rb"\"([^\"\\]*(?:\\.[^\"\\]*)*)\"", re.DOTALL)
 _SCALAR = re.compile(rb"[^,\]}\s]+")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _PLAIN_ESCAPES = {b"\\n": "\n", b'\\"': '"', b"\\\\": "\\", b"\\t": "\t"}
+_LANGUAGE = re.compile(rb"\"languageId\"\s*:\s*\"([\w+-]+)\"")
 _SKIPPED = re.compile(rb"\"[^\"\\]*(?:\\.[^\"\\]*)*\"|[\[\]{}]", re.DOTALL)
 
 
@@ -43,6 +44,8 @@ class Cell(NamedTuple):
     """Whether its source is a list of strings, one a line, and not one string."""
     separator: bytes
     """What stands between the quotes of two strings of that list."""
+    language: str = ""
+    """What an editor shows it as, such as ``shellscript``, in lower case; the kernel does not read it."""
 
 
 class Notebook(NamedTuple):
@@ -102,16 +105,23 @@ class _Reader:
     def _cells(self, at: int) -> Iterator[Cell]:
         for item in self._items(at):
             self.number += 1
-            is_code, source = False, -1
+            is_code, source, language = False, -1, ""
             for key, place in self._members(item):
                 if key == b"cell_type":
                     is_code = self.data.startswith(b'"code"', place)
                 elif key in (b"source", b"input"):
                     source = place
+                elif key == b"metadata":
+                    language = self._language(place)
             if is_code and source >= 0:
                 cell = self._cell(source)
                 if cell is not None:
-                    yield cell
+                    yield cell._replace(language=language) if language else cell
+
+    def _language(self, at: int) -> str:
+        """What ``{"vscode": {"languageId": "shellscript"}}`` says."""
+        match = _LANGUAGE.search(self.data, at, self._after(at))
+        return match.group(1).decode("utf-8", "replace").lower() if match is not None else ""
 
     def _cell(self, at: int) -> Cell | None:
         first = self.data[at : at + 1]

@@ -32,6 +32,7 @@ _REST = re.compile(rb"(?:[^\r\n\\]|\\(?:\r\n|[^\r\n])|\\(?:\r|\n)|\\\Z)*")
 _CELL_MAGIC = re.compile(rb"\s*%%(?P<name>\w+|!)[ \t]*(?P<rest>[^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _RUNS_PYTHON = frozenset((b"time", b"timeit", b"capture", b"prun", b"memit", b"mprun", b"heat", b"snakeviz"))
 _SHELLS = frozenset((b"bash", b"sh", b"shell", b"!", b"system", b"sx", b"script", b"zsh"))
+_SHELL_LANGUAGES = frozenset(("shellscript", "bash", "sh", "zsh"))
 _INSTALLERS = (b"pip", b"conda", b"mamba", b"uv")
 _SET_ENV = re.compile(rb"(?:set_)?env[ \t]+")
 
@@ -90,6 +91,18 @@ def without_automagic(cell: Masked) -> Masked:
         masked.append(span)
         shell.append(span)
     return cell._replace(text=bytes(out), shell=tuple(shell), masked=tuple(masked))
+
+
+def shown_as(language: str, cell: Masked) -> Masked:
+    """A cell that is no Python, as an editor shows it: one of shell commands is read as such, and others not at all.
+
+    Args:
+        language: what the editor takes it for; empty where nothing is said.
+        cell: what was made of it.
+    """
+    if language in ("", "python"):
+        return cell
+    return Masked(b"", ((0, len(cell.text)),) if language in _SHELL_LANGUAGES else ())
 
 
 def _lines(cell: bytes, start: int) -> Masked:
