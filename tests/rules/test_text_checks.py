@@ -106,6 +106,8 @@ OTHERS = [
     "w = np.linalg.lstsq(x, y) + x.lstsq(y)",
     "w = scipy.linalg.solve(x, y)",
     "w, v = x.symeig(eigenvectors=True)",
+    "x.mean().backward(torch.ones(1))",
+    "x.mean().backward( retain_graph=True )",
 ]
 STATEMENTS = [
     *(text.format(w=word) for text, word in product(DOUBLE, ["torch.float64", "torch.double"])),
@@ -169,7 +171,8 @@ def test_no_finding_is_lost_by_what_stands_beside_a_word(soc: str, monkeypatch: 
     [
         ("import torch\ndef f(x):\n    return x.dtype in (torch.float32, torch.float64)\n", 0),
         ("import torch\ndef f(x, device):\n    return x.to(device, torch.float64)\n", 1),
-        ("import torch\ndef f(x):\n    return torch.unique(x)\n", 0),
+        ("import torch\ny = torch.unique(x)\n", 0),
+        ("import torch\ndef f(x):\n    return torch.unique(x)\n", 1),  # a step of another file may call it
         ("import torch\ndef f(x):\n    return torch.compiler.is_compiling()\n", 0),
         ("import torch\ndef f(x):\n    return torch.compile(x)\n", 1),
     ],

@@ -123,6 +123,7 @@ MODULES = (
     "rules.operators.cpu_fallback",
     "rules.operators.stand_ins",
     "rules.packages.gone_names",
+    "rules.packages.old_gradients",
     "rules.packages.old_scalars",
     "rules.packages.loaded_objects",
     "rules.packages.third_party",

@@ -57,6 +57,15 @@ def _in_loop_of_training(lower: bytes, begin: int, start: int) -> bool:
     return b".backward(" in lower[begin:end]
 
 
+def outside_functions(lower: bytes, start: int, end: int) -> bool:
+    """As :func:`outside_steps`, but what stands in a function of a file that imports PyTorch is kept: steps of other
+    files may call it."""
+    if not outside_steps(lower, start, end):
+        return False
+    function = lower.rfind(b"def ", 0, start)
+    return function < 0 or b"torch" not in lower
+
+
 def outside_modules(lower: bytes, start: int, end: int) -> bool:
     """The place is in no class with a ``forward``, as a file's text tells it (with one blank behind each keyword)."""
     in_class = lower.rfind(b"class ", 0, start)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from npuify import knowledge
@@ -9,6 +11,9 @@ from npuify.model import Evidence, Severity
 from npuify.rules.operators.kernels import _BEHIND
 
 from ...harness import RELEASE, codes, findings, worker
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 IN_FORWARD = "import torch\nclass M(torch.nn.Module):\n    def forward(self, x, mask, lens: torch.Tensor, n):\n"
 FIRES = {
@@ -117,6 +122,9 @@ FIRES = {
         "import torch\nd = torch.distributions.Dirichlet(torch.ones(3))\n",
         "import torch\nfrom torch.distributions.gamma import Gamma\nd = Gamma(torch.ones(3), torch.ones(3))\n",
         "import torch\nx = torch.ones(3)\ny = x.lgamma()\n",
+        # Of what nothing is known of, where only tensors have such a method.
+        "import torch\ndef window(x, beta):\n    y = beta * x\n    return y.i0()\n",
+        "import torch\nclass A:\n    def f(self):\n        return self.t.polygamma(2)\n",
         "import torch\nx = torch.ones(3)\nx.cauchy_()\n",
         "import torch\nloss = torch.nn.HuberLoss()\n",
         "from torch import nn\nloss = nn.MultiMarginLoss()\n",
@@ -237,6 +245,10 @@ SILENT = {
         "import torch\nloss = torch.nn.SmoothL1Loss()\n",
         "import torch\nimport tensorflow as tf\nloss = tf.keras.losses.Huber()\n",
         "import numpy as np\ncounts = np.histogram([1.0], 3)\n",
+        # Others have methods of these names, or a function that is called so.
+        "import torch\ndef f(m, table):\n    return m.det(), m.inverse(), table.mode()\n",
+        "import torch\nfrom scipy import special\ny = special.i0(2.0)\n",
+        "def f(x):\n    return x.i0()\n",
         "import torch\nx = torch.isin(torch.ones(3), 1)\n",
         "import torch\nx = torch.distributions.Categorical(torch.ones(3))\n",
         "import torch\nx = torch.distributions.Normal(0.0, 1.0)\n",
@@ -385,3 +397,55 @@ def test_a_forward_that_holds_no_word_still_makes_a_model() -> None:
         found, errors, _, _ = worker().analyse("head.py", text.encode(), whole=whole)
         assert not errors
         assert [finding.code for finding in found if finding.code == "NPU412"] == ["NPU412"]
+
+
+HELPERS = """import torch
+
+
+def pick(mask):
+    return mask.nonzero()
+
+
+def {name}(x):
+    return torch.unique(x)
+
+
+class Sampler:
+    def choose(self, t):
+        return torch.nonzero(t > 0.5).squeeze(1)
+
+    @staticmethod
+    def only(t, m):
+        return torch.masked_select(t, m)
+"""
+TRAIN = """import torch
+import helpers as hp
+from helpers import Sampler
+
+
+def prepare(x):
+    return hp.{name}(x)
+
+
+def train(model, x, sampler):
+    kept = hp.pick(x > 0), sampler.choose(x), Sampler.only(x, x > 0)
+    model(kept).backward()
+"""
+
+
+def _lines(root: Path, code: str) -> list[int]:
+    text = (root / "helpers.py").read_text()
+    return [found.start.line for found in findings(text, root=root, name="helpers.py") if found.code == code]
+
+
+def test_helpers_that_a_step_of_another_file_calls(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text(HELPERS.format(name="before"))
+    (tmp_path / "train.py").write_text(TRAIN.format(name="before"))
+    assert _lines(tmp_path, "NPU412") == [5, 14, 18]
+
+
+def test_helpers_that_no_step_calls(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").write_text(HELPERS.format(name="before"))
+    (tmp_path / "train.py").write_text(TRAIN.format(name="before").replace(".backward()", ""))
+    (tmp_path / "other.py").write_text("def pick(x):\n    return x\ndef f(m, x):\n    m(pick(x)).backward()\n")
+    assert _lines(tmp_path, "NPU412") == []

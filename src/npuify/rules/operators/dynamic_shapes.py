@@ -12,7 +12,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument, imports_torch, keyword_of
 from npuify.rules.operators.places import function_of_step, in_module_class
 from npuify.rules.registry import rule
-from npuify.rules.text_checks import outside_steps
+from npuify.rules.text_checks import outside_functions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +40,7 @@ def _shape_known(lower: bytes, start: int, end: int) -> bool:
     word = lower[start:end]
     if word == b"repeat_interleave" and _BY_NUMBER.match(lower, end):
         return True
-    return (word == b"torch.where" and _has_choices(lower, end)) or outside_steps(lower, start, end)
+    return (word == b"torch.where" and _has_choices(lower, end)) or outside_functions(lower, start, end)
 
 
 def _has_choices(lower: bytes, end: int) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.functions import lack_of, without_kernel
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.calls import imports_torch
 from npuify.rules.operators.distributions import DISTRIBUTIONS, distribution, needs_operator
 from npuify.rules.registry import rule
 
@@ -98,6 +99,8 @@ _METHODS = frozenset(name.removeprefix("torch.Tensor.") for name in _LACKED if n
     "lgamma digamma polygamma igamma cholesky_inverse logdet matrix_exp copysign heaviside nextafter frexp "
     "index_reduce cauchy_ geometric_ log_normal_ geqrf ormqr logcumsumexp nonzero_static".split()
 )
+_OF_OTHERS = frozenset("cholesky det fmax fmin histogram inverse istft lcm logdet logit lu mode to_sparse".split())
+"""Of these, what objects of other libraries have, too: there the object has to be known."""
 _MODULES = {
     "torch.nn.HuberLoss": "torch.nn.functional.huber_loss",
     "torch.nn.MultiMarginLoss": "torch.nn.functional.multi_margin_loss",
@@ -150,10 +153,17 @@ def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator
         return
     name = file.qualname(node.func)
     if isinstance(node.func, ast.Attribute) and name is None and node.func.attr in _METHODS:
-        if file.is_tensor(node.func.value):
+        if file.is_tensor(node.func.value) or _has_to_be_tensor(node.func, file):
             name = f"torch.{node.func.attr}"
     if isinstance(node.func, ast.Attribute) and name is not None and needs_operator(name, node, file):
         yield from _fallback(node, name, file)
+
+
+def _has_to_be_tensor(method: ast.Attribute, file: PythonFile) -> bool:
+    """Whether a method is one that tensors alone have, of an object that nothing is known of, in a file of torch's."""
+    if method.attr in _OF_OTHERS or not imports_torch(file):
+        return False
+    return not file.values(method.value).is_known
 
 
 def _operator_on_cpu(function: str, file: PythonFile) -> tuple[str, Evidence] | None:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
+from npuify.rules.context import PythonFile
 from npuify.rules.text_checks import STEP_NAMES
 
 if TYPE_CHECKING:
-    from npuify.rules.context import PythonFile
+    from npuify.analysis.project import ProjectIndex
+    from npuify.rules.run import Run
+
+_MOST_FILES = 8
+"""Other files that are looked into for calls of one function."""
 
 
 def in_module_class(node: ast.AST, file: PythonFile) -> bool:
@@ -25,7 +31,12 @@ def function_of_step(node: ast.AST, file: PythonFile) -> ast.AST | None:
     loop = _loop_of_training(node, file)
     if loop is not None:
         return loop
-    if outer is None or not isinstance(file.parent(outer), ast.Module):
+    if outer is None:
+        return None
+    owner = file.parent(outer)
+    if isinstance(owner, ast.ClassDef):
+        return outer if _is_called_elsewhere(owner.name, outer.name, file) else None
+    if not isinstance(owner, ast.Module):
         return None
     if STEP_NAMES.search(outer.name.encode()) is not None:
         return outer
@@ -35,7 +46,56 @@ def function_of_step(node: ast.AST, file: PythonFile) -> ast.AST | None:
             continue
         if in_module_class(use, file) or _beside_backward(use, file):
             return outer
-    return None
+    return outer if _is_called_elsewhere("", outer.name, file) else None
+
+
+def _is_called_elsewhere(owner: str, name: str, file: PythonFile) -> bool:
+    """Whether a step in another file calls a function of this one, or a method of a class that it knows by name.
+
+    Args:
+        owner: the method's class; empty for a function.
+        name: the function, or the method.
+    """
+    if name.startswith("__"):
+        return False
+    here = file.source.relative
+    others = [one for one in file.project.files_with(f"{name}(".encode()) if one != here]
+    if not others or len(others) > _MOST_FILES:
+        return False
+    module = here.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
+    return any(
+        file.project.once(
+            ("calls-in-step", other, owner or module, name),
+            partial(_calls_in_step, other, owner, f"{module}.{name}", file.run),
+        )
+        for other in others
+    )
+
+
+def _calls_in_step(relative: str, owner: str, name: str, run: Run, project: ProjectIndex) -> bool:
+    """Whether a step of a file calls a function of another module, or a method of a class that the file names.
+
+    Args:
+        owner: the method's class; empty for a function.
+        name: with the module before it.
+    """
+    file = PythonFile.of_project(relative, run._replace(project=project))
+    if file is None or not (file.contains(b".backward(") or file.contains(b"def forward")):
+        return False
+    if owner and not file.contains(owner.encode()):
+        return False
+    for use in file.model.references(name.rpartition(".")[2]):
+        call = file.parent(use)
+        if not isinstance(call, ast.Call) or call.func is not use:
+            continue
+        called = file.qualname(use)
+        if not owner and (called is None or not f".{called}".endswith(f".{name}")):
+            continue
+        if owner and (not isinstance(use, ast.Attribute) or (called and not called.endswith(f"{owner}.{use.attr}"))):
+            continue
+        if in_module_class(use, file) or _beside_backward(use, file):
+            return True
+    return False
 
 
 def _loop_of_training(node: ast.AST, file: PythonFile) -> ast.AST | None:

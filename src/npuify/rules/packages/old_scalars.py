@@ -23,7 +23,8 @@ _NAMED: Final = re.compile(
 """What programs call a number that they train or measure by."""
 _WHOLE: Final = frozenset(("sum", "mean"))
 """Methods whose result has no dimensions where they are given none."""
-_STEPS: Final = 4
+STEPS: Final = 6
+"""Assignments and parts of an expression that are followed."""
 _SPARES_DIMENSIONS: Final = frozenset(("reduction", "reduce", "size_average"))
 
 
@@ -61,7 +62,7 @@ def index_of_loss(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]
     is_first = isinstance(node.slice, ast.Constant) and node.slice.value == 0 and type(node.slice.value) is int
     if tensor is None or not is_first or not isinstance(node.ctx, ast.Load):
         return
-    is_sure = _is_number(tensor, file, _STEPS)
+    is_sure = is_number(tensor, file, STEPS)
     if not is_sure and (not _is_called_a_number(tensor) or _has_dimensions(tensor, file)):
         return
     raises = "raises" if is_sure else "raises, if this is a number,"
@@ -72,7 +73,7 @@ def index_of_loss(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]
             node=file.code(node),
             raises=raises,
         ),
-        edits=[file.edit(file.source.end(tensor), file.source.end(node), ".item()")],
+        edits=[file.edit(file.source.end(node.value) - len("data"), file.source.end(node), "item()")],
         safety=None if is_sure else Safety.REVIEW,
         severity=None if is_sure else Severity.WARNING,
         subject="loss.data[0]",
@@ -96,8 +97,12 @@ def _has_dimensions(tensor: ast.expr, file: PythonFile) -> bool:
     )
 
 
-def _is_number(tensor: ast.expr, file: PythonFile, steps: int) -> bool:
-    """Whether a tensor surely has one element: by what made it, or by what is done with it."""
+def is_number(tensor: ast.expr, file: PythonFile, steps: int, *, by_use: bool = True) -> bool:
+    """Whether a tensor surely has one element: by what made it, or by what is done with it.
+
+    Args:
+        by_use: what is done with it counts, too; it takes one element, but not the lack of dimensions.
+    """
     if not steps:
         return False
     if isinstance(tensor, ast.Call):
@@ -106,12 +111,46 @@ def _is_number(tensor: ast.expr, file: PythonFile, steps: int) -> bool:
             return len(tensor.args) == (1 if name.startswith("torch.") else 0) and not name.startswith("numpy")
         whole = not any(keyword.arg in (None, *_SPARES_DIMENSIONS) for keyword in tensor.keywords)
         return whole and _LOSS.fullmatch(file.qualname(tensor.func) or "") is not None
+    if isinstance(tensor, ast.BinOp):
+        sides = [side for side in (tensor.left, tensor.right) if not isinstance(side, ast.Constant)]
+        return bool(sides) and all(is_number(side, file, steps - 1, by_use=by_use) for side in sides)
     if not isinstance(tensor, (ast.Name, ast.Attribute)):
         return False
-    if _is_trained_by(tensor, file) or _is_part_of_number(tensor, file):
+    if by_use and (_is_trained_by(tensor, file) or _is_part_of_number(tensor, file)):
         return True
+    last = assigned_last(tensor, file)
+    if last is not None:
+        return is_number(last, file, steps - 1, by_use=by_use)
     bound = file.assigned(tensor) if isinstance(tensor, ast.Name) else []
-    return bool(bound) and all(one is not None and _is_number(one, file, steps - 1) for one in bound)
+    return bool(bound) and all(one is not None and is_number(one, file, steps - 1, by_use=by_use) for one in bound)
+
+
+def assigned_last(name: ast.expr, file: PythonFile) -> ast.expr | None:
+    """What a name was given by the last statement before a place that binds it, where that surely came before: it
+    stands in the same block, or in one around it, and no loop or branch between them binds the name again."""
+    if not isinstance(name, ast.Name):
+        return None
+    current: ast.AST = name
+    for up in file.ancestors(name):
+        for block in (getattr(up, field, None) for field in ("body", "orelse", "finalbody")):
+            if not isinstance(block, list) or current not in block:
+                continue
+            for statement in reversed(block[: block.index(current)]):
+                bound = [one for one in ast.walk(statement) if _binds(one, name.id)]
+                if not bound:
+                    continue
+                is_plain = isinstance(statement, ast.Assign) and statement.targets == bound
+                return statement.value if is_plain and isinstance(statement, ast.Assign) else None
+        if isinstance(up, (ast.For, ast.AsyncFor, ast.While, ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            return None  # an earlier turn of the loop may have bound it
+        if isinstance(up, ast.Try) and current not in up.body:
+            return None  # what the tried statements bound counts, or not
+        current = up
+    return None
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load)
 
 
 def _is_part_of_number(tensor: ast.expr, file: PythonFile) -> bool:

@@ -209,6 +209,8 @@ KEPT: Final = frozenset(
         "NPU661",
         "NPU662",
         "NPU663",
+        "NPU664",
+        "NPU665",
         "NPU210",
         "NPU211",
         "NPU212",
