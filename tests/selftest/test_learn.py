@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RELEASE = "2.13.0"
-AREAS = ("names", "behaviour", "calls", "forms")
+AREAS = ("names", "behaviour", "calls", "forms", "attention", "kernels")
 MACHINE = MachineSeen(
     kind="npu", chip="Ascend910B3", cards=8, cann="9.1.0", torch="2.13.0", torch_npu=RELEASE, driver="25.2"
 )
@@ -107,6 +107,37 @@ def test_a_behaviour_that_was_refuted_counts_no_longer(checks: dict[str, Any], t
     assert any("it does not hold" in line for line in explain(name).text)
 
 
+def test_what_rests_on_a_refuted_behaviour_is_for_review(checks: dict[str, Any], tmp_path: Path) -> None:
+    text = "major, minor = torch.cuda.get_device_capability()\n"
+    assert codes(tmp_path, text)["NPU130"].safety is Safety.SAFE
+    keep(result_of(checks, {"behaviour/torch.cuda.get_device_capability returns-none": [9, 0]}), tmp_path)
+    found = codes(tmp_path, text)
+    assert found["NPU130"].safety is Safety.REVIEW and found["NPU130"].edits
+    assert "Ascend910B3, CANN 9.1.0, torch_npu 2.13.0 did otherwise: [9,0]." in found["NPU130"].message
+    # What the name is called does not rest on it.
+    assert found["NPU101"].safety is Safety.SAFE
+
+
+def test_edits_that_write_what_computed_otherwise_are_for_review(checks: dict[str, Any], tmp_path: Path) -> None:
+    text = (
+        "from flash_attn import flash_attn_func\nfrom torch_scatter import scatter_add\n\n\n"
+        "def f(x, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, at):\n"
+        "    return scatter_add(x, at), flash_attn_func(q, k, v, causal=False)\n"
+    )
+    before = codes(tmp_path, text)
+    assert before["NPU622"].safety is Safety.SAFE
+    written = {code for code, one in before.items() if any("npu_fusion_attention" in edit.after for edit in one.edits)}
+    assert written
+    refuted = {"kernels/scatter scatter_add": "differs", "attention/BNSD float16": {"forward": "differs"}}
+    keep(result_of(checks, refuted), tmp_path)
+    after = codes(tmp_path, text)
+    assert after["NPU622"].safety is Safety.REVIEW
+    assert "computed otherwise with scatter.scatter_add." in after["NPU622"].message
+    for code in written:
+        assert after[code].safety is Safety.REVIEW
+        assert "computed otherwise with npu_fusion_attention." in after[code].message
+
+
 def test_an_operator_that_has_a_kernel_after_all_is_not_told(checks: dict[str, Any], tmp_path: Path) -> None:
     assert lack_of("torch.lgamma", knowledge.load(RELEASE)) is not None
     keep(result_of(checks, {"calls/torch.lgamma": []}), tmp_path)
@@ -130,7 +161,8 @@ def test_conflicts_are_shown_and_nothing_is_overwritten(checks: dict[str, Any], 
     assert [one.claim for one in learned.conflicts] == [claim]
     assert "it held" in render(learned) and "did not hold; seen: false" in render(learned)
     assert knowledge.load(RELEASE).hardware.seen_on(claim), "kept as it was"
-    keep(result_of(checks, {claim: False}), tmp_path, replace=True)
+    replaced = render(keep(result_of(checks, {claim: False}), tmp_path, replace=True))
+    assert "replaced by what it says now" in replaced and "kept as it was" not in replaced
     assert knowledge.load(RELEASE).hardware.refuted(claim) is not None
     other = msgspec.structs.replace(MACHINE, chip="Ascend910B1")
     learned = keep(result_of(checks, {claim: ...}, other), tmp_path)

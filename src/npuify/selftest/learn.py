@@ -53,9 +53,11 @@ class Learned(msgspec.Struct, frozen=True):
     unknown: int
     """Outcomes about claims that this npuify does not make, or makes otherwise."""
     conflicts: tuple[Conflict, ...]
-    """Of the same kind of machine: kept as they were, unless the newer are to replace them."""
+    """Of the same kind of machine: kept as they were, or replaced where that was asked for."""
     elsewhere: tuple[Conflict, ...]
     """What other kinds of machines said."""
+    is_replaced: bool = False
+    """The new answers took the place of those in ``conflicts``."""
 
 
 def learn(result: Path, *, shipped: bool = False, replace: bool = False) -> Learned:
@@ -110,7 +112,9 @@ def learn(result: Path, *, shipped: bool = False, replace: bool = False) -> Lear
     forget()
     knowledge.load.cache_clear()
     refuted = tuple(name for name, fact in facts.items() if not fact.held)
-    return Learned(machine.in_short, str(path), len(facts) - len(refuted), refuted, unknown, conflicts, elsewhere)
+    return Learned(
+        machine.in_short, str(path), len(facts) - len(refuted), refuted, unknown, conflicts, elsewhere, replace
+    )
 
 
 def _facts(content: SelftestResult, claims: dict[str, Check]) -> tuple[dict[str, Fact], int]:
@@ -161,7 +165,11 @@ def render(learned: Learned) -> str:
     ]
     if learned.unknown:
         lines.append(phrase("Left out, since this npuify claims something else: {count}", count=learned.unknown))
-    before = phrase("The same kind of machine said otherwise before; kept as it was, unless --replace is given:")
+    before = (
+        phrase("The same kind of machine said otherwise before; replaced by what it says now:")
+        if learned.is_replaced
+        else phrase("The same kind of machine said otherwise before; kept as it was, unless --replace is given:")
+    )
     others = phrase("Other machines say otherwise; both are kept:")
     for title, conflicts in ((before, learned.conflicts), (others, learned.elsewhere)):
         if conflicts:
