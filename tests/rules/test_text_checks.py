@@ -108,13 +108,34 @@ OTHERS = [
     "w, v = x.symeig(eigenvectors=True)",
     "x.mean().backward(torch.ones(1))",
     "x.mean().backward( retain_graph=True )",
+    "z = getattr(x, f'run_{torch.ones(3).device.type}')(y)",
+    "z = getattr(x, 'run_cuda', None)",
+    "z = getattr(x, 'run_' 'all')",
+    "z = getattr(self.made(x), 'run_' + torch.ones(3).device.type)(y)",
+    "z = getattr(\n    x,\n    'run_' + torch.ones(3).device.type,\n)",
+    "for name in ('run', 'stop'):\n    z = getattr(x, name)",
+    "name = 'run_' + torch.ones(3).device.type\nz = getattr(x, name, None)",
+    "name: str = 'run_' + torch.ones(3).device.type\nz = hasattr(x, name)",
+    "if name := 'run_' + torch.ones(3).device.type:\n    z = setattr(x, name, y)",
+    "z = globals()['run_' + torch.ones(3).device.type](y)",
+    "name = f'run_{torch.ones(3).device.type}'\nz = globals()[name](y)",
+    "for name in ('run', 'stop'):\n    z = locals()[name]",
+    "name = f'run_{torch.ones(3).device.type}'\nz = vars(x)[name]",
+    "name = f'run_{torch.ones(3).device.type}'\nz = locals().get(name)",
+    "z = dict(locals())",
+    "z = vars(y).items()",
+    "z = importlib.import_module('pkg.' + torch.ones(3).device.type)",
+    "z = importlib.import_module(name='pkg.run')",
+    "for parameter in x.parameters():\n    z = float(parameter.grad.norm())",
+    "for parameter in x.parameters():\n    z = float('inf') + parameter.grad.norm().item()",
+    "z = float(3)",
 ]
 STATEMENTS = [
     *(text.format(w=word) for text, word in product(DOUBLE, ["torch.float64", "torch.double"])),
     *(text.format(w="torch.bfloat16") for text in CHOICES),
     *OTHERS,
 ]
-HEAD = "import math\nimport numpy as np\nimport torch\nfrom torch.nn.attention.flex_attention import flex_attention\n"
+HEAD = "import importlib\nimport math\nimport numpy as np\nimport torch\nfrom torch.nn.attention.flex_attention import flex_attention\n"
 FRAMES = [
     "{head}{body}",
     "{head}def f(x, y, device):\n{indented}",

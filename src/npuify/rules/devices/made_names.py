@@ -24,6 +24,17 @@ _LOOKED_UP = frozenset(("getattr", "hasattr", "setattr"))
 _TABLES = frozenset(("globals", "locals", "vars"))
 _VARIABLES = frozenset(("os.getenv", "os.environ.get"))
 _IMPORTS = frozenset(("importlib.import_module", "__import__"))
+_TABLE_CALLS = (b"globals()", b"locals()", b"vars(")
+_IMPORT_CALLS = (b"import_module(", b"__import__(")
+_PLAIN = re.compile(rb"""\s*(?:"[^"\\\n]*"|'[^'\\\n]*')\s*[,)\]]""")
+"""An argument that is a text as it stands."""
+_VARIABLE = re.compile(rb"\s*([^\W\d]\w*)\s*[,)\]]")
+_OWNER = re.compile(rb"\s*[\w.]+\s*,")
+"""The first argument of what looks something up, where it is but a name."""
+_TABLE_OF = re.compile(rb"[\w.]*\)")
+_NOT_LOOKED_INTO = re.compile(rb"\s*(?:[),:=\]}\n]|\.(?!get\())")
+"""What follows a table of names that is neither indexed nor asked for one."""
+_LOOKED_INTO = re.compile(rb"\s*(?:\[|\.get\()")
 
 
 class _Made(NamedTuple):
@@ -34,6 +45,36 @@ class _Made(NamedTuple):
     behind: str | None
 
 
+def _made_of_nothing(lower: bytes, start: int, end: int) -> bool:
+    """Whether what is looked up there has a name that is written out, or is a table that nothing is looked up in."""
+    called = lower[start:end]
+    at = _behind_owner(called, lower, end)
+    if at is None:
+        return False
+    if called in _TABLE_CALLS:
+        into = _LOOKED_INTO.match(lower, at)
+        if into is None:
+            return _NOT_LOOKED_INTO.match(lower, at) is not None
+        at = into.end()
+    if _PLAIN.match(lower, at) is not None:
+        return True
+    name = _VARIABLE.match(lower, at)
+    return name is not None and not _may_be_assigned(name[1], lower)
+
+
+def _behind_owner(called: bytes, lower: bytes, end: int) -> int | None:
+    """Where it goes on behind what something is looked up in; None where that is more than a name."""
+    if called in _IMPORT_CALLS or called.endswith(b")"):
+        return end
+    owner = (_TABLE_OF if called == b"vars(" else _OWNER).match(lower, end)
+    return None if owner is None else owner.end()
+
+
+def _may_be_assigned(name: bytes, lower: bytes) -> bool:
+    """Whether a name may get a value otherwise than as a parameter or in a loop."""
+    return re.search(rb"(?<![\w.])%b\s*(?::[^=\n]*)?=(?!=)" % name, lower) is not None
+
+
 @rule(
     "NPU129",
     "name-made-of-device-type",
@@ -42,6 +83,7 @@ class _Made(NamedTuple):
     words=("getattr(", "hasattr(", "globals()", "locals()", "vars(", "import_module(", "__import__("),
     also_in_file=("cuda",),
     common_words=True,
+    skip_if=_made_of_nothing,
 )
 def name_made_of_device_type(node: ast.Call | ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]:
     """What is looked up by a name that is made of a device's type is there for ``cuda``.
@@ -149,7 +191,10 @@ def _says_type(node: ast.expr, file: PythonFile) -> bool:
     """Whether a part of a text may be a device's type."""
     if file.plan.of_helper(file.qualname(node)) == "type":
         return False  # an earlier round wrote it for a word of the program's
-    values = file.values(node, Reach.PROGRAM)
+    # Most are numbers of a loop, which the file alone tells.
+    values = file.values(node, Reach.FILE)
+    if not values.is_known:
+        values = file.values(node, Reach.PROGRAM)
     if values.of_kind(Kind.DEVICE_STRING):
         return True
     is_text = bool(values) and all(value.kind is Kind.STRING and value.name for value in values)

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 
+def _of_text(lower: bytes, start: int, end: int) -> bool:
+    """Whether ``float()`` is given a text or a number, as in ``float("inf")``."""
+    return lower[start:end] == b"float(" and lower[end : end + 1] in b"\"'0123456789"
+
+
 @rule(
     "NPU817",
     "host-waits-for-each-parameter",
@@ -28,6 +33,7 @@ if TYPE_CHECKING:
     words=(".item()", "float("),
     also_in_file=(".grad",),
     common_words=True,
+    skip_if=_of_text,
     evidence=Evidence.DOCUMENTED,
     source="msprof-analyze's rule for synchronizing calls; torch_npu queues operators as CUDA does",
 )
