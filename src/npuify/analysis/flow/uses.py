@@ -144,6 +144,9 @@ def _gives_by_name(owner: Place, file: FileModel, model: Engine) -> bool:
     if home is None or not isinstance(home[1], ast.ClassDef):
         return False
     source = home[0].source
+    if _BY_NAME.search(source.data, source.start(home[1])) is None:
+        return False
+    source.methods_revealed(home[1])  # the class ends where the last of those does that were parsed
     return _BY_NAME.search(source.data, source.start(home[1]), source.end(home[1])) is not None
 
 
