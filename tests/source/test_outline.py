@@ -108,6 +108,18 @@ def test_hidden_parts_come_when_asked_for() -> None:
     assert source.definition("nothing") is None
 
 
+def test_a_class_ends_where_its_last_method_does_also_when_that_is_parsed_later() -> None:
+    text = (
+        "class A:\n    def f(self):\n        cuda\n\n    def g(self):\n        return getattr(self, 'key')\n\n\nx = 1\n"
+    )
+    source = PythonSource("a.py", "a", text.encode(), words_of(b"cuda"))
+    node = source.tree.body[0]
+    assert isinstance(node, ast.ClassDef)
+    assert source.code(node).endswith("cuda")
+    source.methods_revealed(node)
+    assert source.code(node).endswith("'key')")
+
+
 @pytest.mark.parametrize(
     ("text", "word", "prose"),
     [

@@ -127,8 +127,9 @@ class PythonModule:
         place = next((index for index, item in enumerate(holder.body) if item.lineno > line), len(holder.body))
         holder.body[place:place] = statements
         if isinstance(holder, ast.ClassDef):
-            last = statements[-1].end_lineno or line
-            holder.end_lineno = max(holder.end_lineno or 0, last)
+            last = statements[-1]
+            if (last.end_lineno or line) > (holder.end_lineno or 0):
+                holder.end_lineno, holder.end_col_offset = last.end_lineno, last.end_col_offset
         else:
             self.scope.reveal(statements)
 
