@@ -42,9 +42,45 @@ with tf.Session() as sess:
     print("LOSS %.4f" % sess.run(total))
 """
 )
+THROUGH_FUNCTIONS = (
+    DATA
+    + """
+
+def load():
+    train = tf.data.Dataset.from_tensor_slices((X, Y))
+    test = tf.data.Dataset.from_tensor_slices((X, Y))
+    return train, test
+
+
+train_ds, test_ds = load()
+train_ds = train_ds.batch(BATCH)
+test_ds = test_ds.batch(10)
+model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="ones", input_shape=(4,))])
+optimizer = tf.keras.optimizers.SGD(0.1)
+
+
+def train_step(model, optimizer, x, y):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(model(x) - y))
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+    return loss
+
+
+def train(model, optimizer, dataset):
+    for x, y in dataset:
+        train_step(model, optimizer, x, y)
+
+
+for epoch in range(5):
+    train(model, optimizer, train_ds)
+print("LOSS %.4f" % tf.reduce_mean(tf.square(model(X) - Y)))
+"""
+)
+SHARED = "    train = tf.data.Dataset.from_tensor_slices((X, Y)).shard(npu_device.open().workers_num, npu_device.open().worker_id)\n"
 SECOND = (
     DATA
     + """
+
 
 def main():
     train = tf.data.Dataset.from_tensor_slices((X, Y))
@@ -300,7 +336,13 @@ def test_a_program_that_trains_nothing_is_told_so(tmp_path: Path, text: str, ada
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("version", "adapter", "text"),
-    [("1.15", "1.15", FIRST), ("2.6", "2.6.5", SECOND), ("2.12", "2.6.5", SECOND), ("2.6", "2.6.5", LOOP)],
+    [
+        ("1.15", "1.15", FIRST),
+        ("2.6", "2.6.5", SECOND),
+        ("2.12", "2.6.5", SECOND),
+        ("2.6", "2.6.5", LOOP),
+        ("2.6", "2.6.5", THROUGH_FUNCTIONS),
+    ],
 )
 def test_two_ranks_compute_what_the_original_does(tmp_path: Path, version: str, adapter: str, text: str) -> None:
     converted(tmp_path, text, adapter)
@@ -310,3 +352,49 @@ def test_two_ranks_compute_what_the_original_does(tmp_path: Path, version: str, 
     # Two processes write to one pipe: a line's end may come behind the other's line.
     assert re.findall(r"LOSS \d+\.\d{4}", after.out) == re.findall(r"LOSS \d+\.\d{4}", before.out) * 2
     assert "note: nothing was reduced" not in after.err
+
+
+def test_data_comes_through_functions(tmp_path: Path) -> None:
+    result, text = converted(tmp_path, THROUGH_FUNCTIONS, "2.6.5")
+    assert SHARED in text
+    assert "train_ds = train_ds.batch(BATCH, drop_remainder=True)\n" in text
+    assert "    test = tf.data.Dataset.from_tensor_slices((X, Y))\n" in text
+    assert "test_ds = test_ds.batch(10)\n" in text
+    assert codes(result) == ["NPU387"], "the data that is not trained on is told of"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shared"),
+    [
+        ("train_ds = train_ds.batch(BATCH)", "train_ds = train_ds.take(32).batch(BATCH)", False),
+        ("train_ds, test_ds = load()", "train_ds, test_ds = load()\nother, more = load()", False),
+        ("    return train, test", "    if BATCH:\n        return train, test\n    return test, train", False),
+        ("train(model, optimizer, train_ds)", "train(model, optimizer, dataset=train_ds)", True),
+        ("    return train, test", "    return train.batch(BATCH), test", True),
+    ],
+)
+def test_what_may_be_other_data_as_well_is_left(tmp_path: Path, old: str, new: str, shared: bool) -> None:
+    assert old in THROUGH_FUNCTIONS
+    result, text = converted(tmp_path, THROUGH_FUNCTIONS.replace(old, new), "2.6.5")
+    assert (SHARED in text) == shared
+    assert "NPU387" in codes(result)
+    if "return train.batch" in new:
+        assert "return train.batch(BATCH, drop_remainder=True), test\n" in text
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ("tf.train.Checkpoint(model=model).save('c')", False),
+        ("saver = tf.train.Checkpoint(model=model)\nsaver.save('c')", True),
+        ("tf.saved_model.save(model, 'm')", True),
+        ("model.save_weights('w')", True),
+        ("import shutil\nshutil.rmtree('x')", True),
+        ("tf.io.gfile.rmtree('x')", True),
+        ("if npu_device.open().worker_id == 0:\n    model.save_weights('w')", False),
+        ("session.save('x')", False),
+    ],
+)
+def test_what_all_ranks_would_write_is_told(tmp_path: Path, written: str, told: bool) -> None:
+    result, _ = converted(tmp_path, f"{THROUGH_FUNCTIONS}\n{written}\n", "2.6.5")
+    assert ("NPU388" in codes(result)) == told

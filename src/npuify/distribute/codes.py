@@ -246,6 +246,16 @@ CODES = {
         "stays whole.",
         TENSORFLOW,
     ),
+    "NPU388": Code(
+        "tensorflow-files-of-every-rank",
+        Severity.WARNING,
+        "One rank writes, the others do not.",
+        "Checkpoints, summaries and models that all ranks write to one place overwrite each other, and a folder that "
+        "one rank removes may be in use by another.\nWritten: nothing, since what computes under a condition on the "
+        "rank hangs.\nBy hand: in TensorFlow 2 a condition around what only writes; in TensorFlow 1 a folder for each "
+        "rank.",
+        TENSORFLOW,
+    ),
     "NPU390": Code(
         "refused-reinforcement-learning",
         Severity.ERROR,

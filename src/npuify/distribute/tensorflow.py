@@ -9,10 +9,9 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.distribute.reading.datasets import chain_of, extent_of, sources_of
 from npuify.distribute.reading.tensorflow import (
     calls,
-    chain_of,
-    extent_of,
     imported,
     is_built,
     is_read_otherwise,
@@ -23,6 +22,7 @@ from npuify.distribute.reading.tensorflow import (
 )
 from npuify.distribute.tensorflow_loops import looped_over, make_graph, send_in_loops
 from npuify.distribute.tensorflow_names import import_lines, known, last_import
+from npuify.distribute.tensorflow_writes import tell_writes
 from npuify.language import phrase
 
 if TYPE_CHECKING:
@@ -113,6 +113,8 @@ class _Line:
     optimizers: re.Pattern[str]
     wrapper: str
     rank: str
+    own_number = ""
+    """The number of a process among them, where a condition on it is harmless around what writes."""
 
     def __init__(self, program: Program, draft: Draft) -> None:
         self.program, self.draft = program, draft
@@ -126,6 +128,7 @@ class _Line:
                 self.wrap(unit, call)
         self.send(unit)
         self.share(unit)
+        tell_writes(unit, self.draft, self.name(unit, self.own_number) if self.own_number else "")
 
     def wrap(self, unit: Unit, node: ast.expr) -> None:
         """Have an optimizer average its gradients."""
@@ -217,8 +220,7 @@ class _Line:
             if not (isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and call.args):
                 continue
             given = call.args[0]
-            for each in values(unit, given, call):
-                found += [one for one in ast.walk(each) if isinstance(one, ast.Call) and is_source(unit, one)]
+            found += sources_of(unit, given, call)
             if len(call.args) > 1 or any(keyword.arg == "y" for keyword in call.keywords):
                 self.draft.left(
                     "NPU387",
@@ -237,6 +239,7 @@ class _Second(_Line):
     optimizers = _OPTIMIZER_2
     wrapper = "npu_device.distribute.npu_distributed_keras_optimizer_wrapper"
     rank = "npu_device.open().workers_num, npu_device.open().worker_id"
+    own_number = "npu_device.open().worker_id"
 
     def convert(self, unit: Unit) -> None:
         for call in calls(unit):

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.distribute.edits import Unprovable
+from npuify.distribute.reading.datasets import sources_of
 from npuify.distribute.reading.gradient_tapes import (
     calls_of,
     is_graph,
@@ -15,7 +16,7 @@ from npuify.distribute.reading.gradient_tapes import (
     tapes_outside,
     why_no_graph,
 )
-from npuify.distribute.reading.tensorflow import is_built, is_source, values
+from npuify.distribute.reading.tensorflow import is_built, values
 from npuify.language import phrase
 
 if TYPE_CHECKING:
@@ -123,6 +124,5 @@ def looped_over(unit: Unit) -> list[ast.Call]:
         for call in calls_of(unit, step):
             for loop in loops_around(unit, call):
                 if isinstance(loop, ast.For):
-                    given = [one for value in values(unit, loop.iter, call) for one in ast.walk(value)]
-                    found += [one for one in given if isinstance(one, ast.Call) and is_source(unit, one)]
+                    found += sources_of(unit, loop.iter, call)
     return list(dict.fromkeys(found))

@@ -71,61 +71,6 @@ def _assigned(unit: Unit, name: str, at: ast.AST) -> Iterator[ast.expr]:
                     yield node.value
 
 
-def chain_of(unit: Unit, source: ast.Call) -> Iterator[ast.Call]:
-    """Calls of methods on what a source gives: in its expression, and on the names that it goes to."""
-    node: ast.AST = source
-    while True:
-        outer = unit.parent(node)
-        call = unit.parent(outer) if isinstance(outer, ast.Attribute) else None
-        if not (isinstance(call, ast.Call) and call.func is outer):
-            break
-        yield call
-        node = call
-    statement = unit.statement(source)
-    if not (isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)):
-        return
-    name, scope = statement.targets[0].id, unit.function_around(source)
-    for call in calls(unit):
-        root: ast.expr = call.func
-        while isinstance(root, (ast.Attribute, ast.Call)):
-            root = root.value if isinstance(root, ast.Attribute) else root.func
-        if isinstance(root, ast.Name) and root.id == name and unit.function_around(call) is scope:
-            yield call
-
-
-_MIXES: Final = frozenset("shuffle batch repeat interleave flat_map window unbatch apply prefetch concatenate".split())
-"""Methods behind which a part of the data is another part, or is counted in batches."""
-
-
-def extent_of(unit: Unit, source: ast.Call, chain: list[ast.Call]) -> tuple[ast.Call, str]:
-    """Where data has its final extent: the source, or the last ``take`` or ``skip`` of it that surely runs.
-
-    Returns:
-        The call, and the name of the method that speaks against sharing the data out there; empty where none does.
-    """
-    own = unit.statement(source)
-    block = unit.parent(own)
-    target = own.targets[0].id if isinstance(own, ast.Assign) and isinstance(own.targets[0], ast.Name) else ""
-    found, mixed = source, False
-    for one in sorted(chain, key=lambda call: unit.source.end(call)):
-        name = one.func.attr if isinstance(one.func, ast.Attribute) else ""
-        if name in ("shard", "padded_batch"):
-            return one, name
-        if name in ("take", "skip"):
-            statement = unit.statement(one)
-            again = (
-                isinstance(statement, ast.Assign)
-                and [getattr(each, "id", "") for each in statement.targets] == [target]
-                and unit.parent(statement) is block
-                and isinstance(block, (ast.Module, ast.FunctionDef))
-            )
-            if mixed or not (statement is own or again):
-                return one, name
-            found = one
-        mixed = mixed or name in _MIXES
-    return found, ""
-
-
 def is_built(unit: Unit, value: ast.expr) -> bool:
     """Whether a Keras model has its variables as soon as it is made."""
     if not isinstance(value, ast.Call):
