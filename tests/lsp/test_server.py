@@ -34,6 +34,7 @@ class Editor(LanguageClient):
         super().__init__("editor", "1")
         self.shown: dict[tuple[str, int | None], list[types.Diagnostic]] = {}
         self.messages: list[str] = []
+        self.refreshed = 0
         self.progress: list[Any] = []
         self.token: int | str = ""
         self.edits: list[types.WorkspaceEdit] = []
@@ -57,6 +58,11 @@ class Editor(LanguageClient):
         def went_on(params: types.ProgressParams) -> None:
             self.progress.append(params.value)
             self.token = params.token
+            self.changed.set()
+
+        @self.feature(types.WORKSPACE_CODE_LENS_REFRESH)
+        def refresh(params: None) -> None:
+            self.refreshed += 1
             self.changed.set()
 
         @self.feature(types.WORKSPACE_APPLY_EDIT)
@@ -86,7 +92,14 @@ class Editor(LanguageClient):
         self.text_document_did_change(types.DidChangeTextDocumentParams(document, [change]))
 
 
-def edit(root: Path, steps: Callable[[Editor], Awaitable[None]], *, scan: bool = False, **general: Any) -> None:
+def edit(
+    root: Path,
+    steps: Callable[[Editor], Awaitable[None]],
+    *,
+    scan: bool = False,
+    locale: str | None = None,
+    **general: Any,
+) -> None:
     """Start a server, do what an editor does, and end it."""
 
     async def session() -> None:
@@ -96,7 +109,8 @@ def edit(root: Path, steps: Callable[[Editor], Awaitable[None]], *, scan: bool =
         environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(root.parent / "cache")}
         await editor.start_io(sys.executable, "-m", "npuify", "lsp", env=environment)
         workspace = types.WorkspaceClientCapabilities(
-            workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True)
+            workspace_edit=types.WorkspaceEditClientCapabilities(document_changes=True),
+            code_lens=types.CodeLensWorkspaceClientCapabilities(refresh_support=True),
         )
         capabilities = types.ClientCapabilities(
             workspace=workspace,
@@ -106,6 +120,7 @@ def edit(root: Path, steps: Callable[[Editor], Awaitable[None]], *, scan: bool =
         await editor.initialize_async(
             types.InitializeParams(
                 capabilities=capabilities,
+                locale=locale,
                 workspace_folders=[types.WorkspaceFolder(root.as_uri(), root.name)],
                 initialization_options={"scan": scan},
             )

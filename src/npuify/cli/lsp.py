@@ -22,7 +22,8 @@ def lsp() -> int:
             advice="pip install 'npuify[lsp]'",
         ) from None
     del lsprotocol, pygls
+    from npuify.cli.common.language import language_was_said
     from npuify.lsp.server import start
 
-    start()
+    start(language_was_said=language_was_said())
     return NOTHING_LEFT

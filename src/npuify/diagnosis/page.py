@@ -9,7 +9,7 @@ from npuify.html.sheet import sheet
 from npuify.language import phrase, told
 
 from .model import Confidence
-from .text import LATE, SURE, size_of
+from .text import LATE, SURE, named, size_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,10 +50,7 @@ def _parts(d: Diagnosis) -> Iterator[str]:
     if d.first is not None:
         yield f"<h2>{phrase('What the log says')}</h2>"
         yield _event(d.first)
-        yield from (
-            f'<p class="dim">{prose(phrase("also: {name}: {meaning}", name=one.name, meaning=one.meaning))}</p>'
-            for one in d.also[:6]
-        )
+        yield from (f'<p class="dim">{prose(phrase("also: {event}", event=named(one)))}</p>' for one in d.also[:6])
     if d.exception or d.frame is not None or d.operator:
         yield f"<h2>{phrase('Where')}</h2>"
         rows = []
@@ -99,7 +96,7 @@ def _event(event: Event) -> str:
 
 def _rank(story: RankStory) -> str:
     first = story.first
-    said = phrase("{name}, {meaning}", name=first.name, meaning=first.meaning) if first is not None else ""
+    said = named(first) if first is not None else ""
     time = first.time if first is not None else ""
     cells = (story.rank or "-", phrase(story.said), said, time)
     return "<tr>" + "".join(f"<td>{prose(cell)}</td>" for cell in cells) + "</tr>"

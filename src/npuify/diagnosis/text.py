@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import mark, phrase, plural, told
+from npuify.language import ENGLISH, mark, phrase, plural, spoken, told
 from npuify.report import printable, schema_text
 from npuify.report.in_language import as_json
 
@@ -34,6 +34,13 @@ SAID: Final = (
 )
 """What a rank's story can be called."""
 _RANKS_SHOWN: Final = 12
+
+
+def named(event: Event) -> str:
+    """An event by its name, and by what that means where anything more is known than its words."""
+    if spoken() != ENGLISH and event.meaning == event.name.replace("-", " "):
+        return event.name
+    return phrase("{name}, {meaning}", name=event.name, meaning=event.meaning)
 
 
 def size_of(diagnosis: Diagnosis) -> str:
@@ -92,7 +99,7 @@ def _lines(d: Diagnosis) -> Iterator[str]:
         yield phrase("What the log says")
         yield from _event(d.first)
         for event in d.also[:3]:
-            yield "  " + phrase("also: {name}: {meaning}", name=event.name, meaning=event.meaning)
+            yield "  " + phrase("also: {event}", event=named(event))
     if d.exception or d.frame is not None or d.operator:
         yield from _section(phrase("Where"), _where(d))
     if d.ranks:
@@ -147,7 +154,7 @@ def _ranks(d: Diagnosis) -> Iterator[str]:
             "{rank}: {said}{first}{time}",
             rank=story.rank or "-",
             said=phrase(story.said),
-            first=phrase(": {name}, {meaning}", name=first.name, meaning=first.meaning) if first else "",
+            first=phrase(": {event}", event=named(first)) if first else "",
             time=f", {first.time}" if first and first.time else "",
         )
     if len(d.ranks) > _RANKS_SHOWN:

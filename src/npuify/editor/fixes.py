@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.editor.lines import Replacement, difference, lines_of
-from npuify.language import phrase
+from npuify.language import ENGLISH, phrase, spoken
 from npuify.model import Safety
 from npuify.project.kinds import kind_of_path
 from npuify.rewrite.edits import EditError, apply_findings
@@ -151,5 +151,6 @@ def _shown(finding: Finding) -> str:
     first, *more = finding.edits
     before, after = (" ".join(text.split())[:40] for text in (first.before, first.after))
     if more or not before or not after:
-        return finding.name.replace("-", " ")
+        # Its name is of English words.
+        return finding.name.replace("-", " ") if spoken() == ENGLISH else finding.message
     return f"{before} → {after}"

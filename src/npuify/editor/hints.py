@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase, sentences
+from npuify.language import phrase, semicolons, sentences
 from npuify.model import NpuifyError
 from npuify.report.evidence import KNOWN
 from npuify.report.summary import counted, remaining
@@ -70,19 +70,19 @@ def _explained(session: Session, name: str) -> Iterator[str]:
         found: Explanation = explain(name, torch_npu=session.worker.torch_npu)
     except NpuifyError:
         return
-    rows = "; ".join(
+    rows = semicolons(
         phrase(
             "torch_npu {torch_npu}: {value} {note}",
             torch_npu=row.torch_npu,
-            value=row.name or "not there",
+            value=row.name or phrase("not there"),
             note=row.note,
         ).strip()
         for row in found.releases
     )
-    text = " ".join(filter(None, (*found.text, rows)))
+    text = sentences(*found.text, rows)
     if text:
-        source = f" Source: {found.source}." if found.source else ""
-        yield f"{_escaped(found.title)}: {_escaped(text)}{_escaped(source)}"
+        source = phrase("Source: {source}.", source=found.source) if found.source else ""
+        yield phrase("{title}: {text}", title=_escaped(found.title), text=_escaped(sentences(text, source)))
 
 
 def _escaped(text: str) -> str:

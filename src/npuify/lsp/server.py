@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 from pygls import uris
+from pygls.exceptions import FeatureRequestError, JsonRpcInternalError
 from pygls.lsp.server import LanguageServer
 
 from npuify.editor.fixes import fix_all, fixes
 from npuify.editor.hints import hover, lens
-from npuify.language import phrase, plural
+from npuify.language import ENGLISH, VARIABLE, of_locale, phrase, plural, speak, spoken
 from npuify.lsp import convert
 from npuify.lsp.documents import Documents, encoding_of, opened
 from npuify.lsp.workspace_scan import Cancelled, scan_folder
@@ -53,6 +55,15 @@ class Server(LanguageServer):
         self.documents = Documents()
         self.said = ""
         self.options: dict[str, Any] = {}
+        self.language_was_said = False
+        """Whether the command line names a language."""
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Tell of an error of the server's own; of one in telling, which no client hears, the log does."""
+        # pygls tells that an error could not be told, without end, once the client has gone.
+        if source not in (FeatureRequestError, JsonRpcInternalError):
+            said = phrase("npuify: error in the server: {error}", error=error)
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, said))
 
     async def look(self, uri: str) -> Document | None:
         """What is found in a document now; wrong settings are told once."""
@@ -94,9 +105,19 @@ async def initialized(ls: Server, params: types.InitializedParams) -> None:
 
 @server.feature(types.INITIALIZE)
 def initialize(ls: Server, params: types.InitializeParams) -> None:
-    """Keep the client's own options."""
+    """Keep the client's own options, and speak Chinese where it does and nothing else was asked for."""
     options: Any = params.initialization_options
     ls.options = options if isinstance(options, dict) else {}
+    if params.locale and not ls.language_was_said and VARIABLE not in os.environ:
+        told = of_locale(params.locale)
+        # An editor in English says nothing of what its user reads elsewhere: the locale does.
+        speak(told if told != ENGLISH else spoken())
+
+
+@server.feature(types.SHUTDOWN)
+def shutdown(ls: Server, params: None) -> None:
+    """The client goes: a scan that runs ends, and tells nothing more."""
+    ls.documents.closed = True
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
@@ -169,6 +190,10 @@ async def _anew(ls: Server) -> None:
     files = [one.uri for one in ls.workspace.text_documents.values() if one.uri not in cells]
     for uri in (*files, *(one.uri for one in notebooks)):
         await ls.publish(uri)
+    workspace = ls.client_capabilities.workspace
+    if workspace is not None and workspace.code_lens is not None and workspace.code_lens.refresh_support:
+        # A document that has not changed keeps its lens, else.
+        ls.workspace_code_lens_refresh(None)
 
 
 @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
@@ -247,7 +272,8 @@ async def fix_document(ls: Server, uri: str) -> None:
     found = await ls.look(uri)
     every = await ls.documents.call(fix_all, found.session, found.seen) if found is not None else None
     if found is None or every is None:
-        ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, "npuify: there is nothing to edit here"))
+        said = phrase("npuify: there is nothing to edit here")
+        ls.window_show_message(types.ShowMessageParams(types.MessageType.Info, said))
         return
     edit = found.edit(every, versioned=ls.versioned)
     await ls.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit, every.title))
@@ -271,9 +297,13 @@ async def _scan(ls: Server, folder: Path) -> None:
     if window is not None and window.work_done_progress:
         token = f"npuify-{uuid.uuid4()}"
         await ls.work_done_progress.create_async(token)
-        begin = types.WorkDoneProgressBegin("npuify: scanning", cancellable=True, percentage=0)
+        begin = types.WorkDoneProgressBegin(phrase("npuify: scanning"), cancellable=True, percentage=0)
         ls.work_done_progress.begin(token, begin)
     loop = asyncio.get_running_loop()
+
+    def tell(report: types.WorkDoneProgressReport) -> None:
+        if token is not None and not ls.documents.closed:
+            ls.work_done_progress.report(token, report)
 
     def show(done: int, total: int) -> None:
         if token is not None:
@@ -281,7 +311,7 @@ async def _scan(ls: Server, folder: Path) -> None:
                 message=phrase("{done} of {total} files", done=done, total=total),
                 percentage=100 * done // max(total, 1),
             )
-            loop.call_soon_threadsafe(ls.work_done_progress.report, token, report)
+            loop.call_soon_threadsafe(tell, report)
 
     def is_cancelled() -> bool:
         return ls.documents.closed or (token is not None and ls.work_done_progress.tokens[token].cancelled())
@@ -292,9 +322,9 @@ async def _scan(ls: Server, folder: Path) -> None:
         message = plural("{count} place", "{count} places", len(found.findings))
         _show(ls, folder, found)
     except Cancelled:
-        message = "cancelled"
+        message = phrase("cancelled")
     except NpuifyError as error:
-        message = "failed"
+        message = phrase("failed")
         ls.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"npuify: {error}"))
     if token is not None and not ls.documents.closed:
         ls.work_done_progress.end(token, types.WorkDoneProgressEnd(message=message))
@@ -321,8 +351,13 @@ def _show(ls: Server, folder: Path, found: Found) -> None:
         ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
 
 
-def start() -> None:
-    """Serve one client over standard input and output, until it goes."""
+def start(*, language_was_said: bool = False) -> None:
+    """Serve one client over standard input and output, until it goes.
+
+    Args:
+        language_was_said: on the command line; else an editor in Chinese is spoken to in Chinese.
+    """
+    server.language_was_said = language_was_said
     try:
         server.start_io()
     finally:

@@ -56,9 +56,14 @@ def speak_as_project(paths: Iterable[Path]) -> None:
 
 def speak_as_configured(language: str | None) -> None:
     """Speak ``language``, where the project's settings name one and the command line does not."""
-    context = _context()
-    if language and not (context is not None and context.meta.get(_TOLD)):
+    if language and not language_was_said():
         speak(language)
+
+
+def language_was_said() -> bool:
+    """Whether the command line of the command that runs names a language."""
+    context = _context()
+    return context is not None and bool(context.meta.get(_TOLD))
 
 
 def _context() -> Any:
