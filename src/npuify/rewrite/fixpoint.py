@@ -194,7 +194,7 @@ class _NotSettling(Exception):
 def _first_round(job: _Job, found: list[Finding]) -> tuple[Applied, set[_Origin], list[FileError]]:
     """The edits of the original, with those that would break it, and what is said of these."""
     state, offsets = _State(job.original, b"", found), OffsetMap()
-    left_alone = _left_at_first(found)
+    left_alone = _left_at_first(found, job)
     broken: set[_Origin] = set()
     problems: list[FileError] = []
     for _ in range(MAX_ROUNDS):
@@ -208,19 +208,23 @@ def _first_round(job: _Job, found: list[Finding]) -> tuple[Applied, set[_Origin]
     raise _NotSettling(phrase("its edits do not settle after {MAX_ROUNDS} rounds", MAX_ROUNDS=MAX_ROUNDS))
 
 
-def _left_at_first(found: Sequence[Finding]) -> set[_Origin]:
+def _left_at_first(found: Sequence[Finding], job: _Job) -> set[_Origin]:
     """What the first round leaves, and stays left: later rounds see the names that it put beside it, or took away.
 
-    An edit may begin at either end of what it is about.
+    An edit may begin at either end of what it is about. Where that of another finding begins there, it is made: what is
+    taken out of a row begins where the member before it ends.
     """
-    return {(place, finding.code) for finding in found if not finding.edits for place in (finding.start, finding.end)}
+    left = {(place, finding.code) for finding in found if not finding.edits for place in (finding.start, finding.end)}
+    if not left:
+        return left
+    return left - {_origin(finding, job, OffsetMap()) for finding in found if finding.edits}
 
 
 def _rounds(job: _Job, begun: Begun) -> MigratedFile:
     """Apply edits until nothing changes any more; see :func:`migrate_file`."""
     found, problems = begun.found, list(begun.problems)
     offsets = OffsetMap()
-    left_alone = _left_at_first(found) | begun.left_alone
+    left_alone = _left_at_first(found, job) | begun.left_alone
     cleared = {
         Position(one.line, one.column) for one in begun.ledger if one.state is State.CLEARED and one.by != _BY_STYLE
     }

@@ -208,3 +208,19 @@ def test_in_a_template_of_a_chart_the_command_tells_whose_the_arguments_are() ->
     size = '        {{- if .Values.size }}\n        - "--tensor-parallel-size={{ .Values.size }}"\n        {{- end }}\n'
     before = chart + '        - "--device=cuda"\n        - "--attention-backend"\n        - "FLASH_ATTN"\n' + size
     assert output(before, unsafe=True, name="templates/deployment.yaml") == chart + size
+
+
+def test_arguments_of_a_chart_whose_image_is_given_in_a_table_are_vllms() -> None:
+    head = f"image:\n  repository: {CUDA}\n  tag: v0.11.0\n"
+    moved = f"image:\n  repository: {NPU}\n  tag: v0.11.0\n"
+    for before, after in (
+        ('args: ["--model", "m", "--device=cuda"]\n', 'args: ["vllm", "serve", "m"]\n'),
+        ("args:\n  - --device\n  - cuda\n  - --model=m\n", "args:\n  - vllm\n  - serve\n  - m\n"),
+        (
+            'command: ["vllm", "serve"]\nargs: ["m", "--device=cuda"]\n',
+            'command: ["vllm", "serve"]\nargs: ["m"]\n',
+        ),
+        ("replicas: 1\n",) * 2,
+    ):
+        assert output(head + before, unsafe=True, name="values.yaml") == moved + after
+        assert output(moved + after, unsafe=True, name="values.yaml") == moved + after

@@ -119,6 +119,10 @@ def test_what_vllm_dropped_is_told_where_it_is_aimed_at_only() -> None:
     assert VllmAim().argument("task", "embed") is not None
     assert VllmAim(required="==0.11.0").argument("task", "embed") is None
     assert VllmAim(required="==0.11.0").argument("device", "cuda") is not None
+    assert VllmAim(required="==0.11.0").argument("swap_space", "4") is None
+    for name in ("num_scheduler_steps", "use_v2_block_manager", "speculative_model", "preemption_mode"):
+        assert VllmAim(required="==0.11.0").argument(name, "x") is not None
+    assert VllmAim(required="==0.10.2").argument("num_scheduler_steps", "8") is None
 
 
 @pytest.mark.parametrize(

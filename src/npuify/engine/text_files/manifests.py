@@ -9,6 +9,7 @@ from npuify.analysis.flow.device_names import DEVICE_NAME
 from npuify.engine.text_files.script import judge_script
 from npuify.language import phrase
 from npuify.model import Severity
+from npuify.rules.environment.compose_devices import npus_of_service
 from npuify.rules.environment.containers import (
     ASCEND_RUNTIME,
     CLUSTER,
@@ -21,7 +22,7 @@ from npuify.rules.environment.containers import (
     judge_image,
 )
 from npuify.rules.environment.options import counterpart, judge_pair, pairs
-from npuify.rules.environment.serving_commands import service_of, written_out
+from npuify.rules.environment.serving_commands import chart_command, service_of, written_out
 from npuify.rules.environment.serving_images import is_vllm_image, judge_repository
 from npuify.rules.environment.settings import DEVICE, judge_option
 from npuify.rules.environment.shell_commands import NVIDIA_COMMAND, judge_command
@@ -88,6 +89,9 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
         if (value.key == "image" and is_serving_image(_image_of(value)[0]))
         or (value.key == "engine" and value.text == "VLLM")
     }
+    serving |= {
+        value.path[:-2] for value in document.values if value.key == "repository" and is_serving_image(value.text)
+    }
     for value in document.values:
         key = value.key.lower().replace("-", "_")
         is_served = key in _SERVER_ARGUMENTS and file.framework == "vLLM"
@@ -107,8 +111,8 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
             command = written_out(service_of(value, document, file.data), file.data) if is_vllm_image(image) else None
             judge_image(image, place, file, command)
         elif key == "repository":
-            judge_repository(value, document, file)
-        _judge_request(value, key, file, labelled, is_workflow=workflow)
+            judge_repository(value, document, file, chart_command(value, document, file.data))
+        _judge_request(value, key, document, file, labelled, is_workflow=workflow)
     _judge_reservations(document, file)
     # Where the image is written elsewhere, as in templates of charts, the command tells whose its arguments are.
     serving |= {
@@ -215,10 +219,11 @@ def _judge_reservations(document: Document, file: TextFile) -> None:
     for one in drivers:
         if one.text == "nvidia":
             beside = next((other for other in able if _is_beside(one, other, able)), one)
-            _report_reservation((min(one.start, beside.start), max(one.end, beside.end)), file)
+            place = min(one.start, beside.start), max(one.end, beside.end)
+            _report_reservation(place, one.path, document, file)
     for other in able:
         if not any(_is_beside(one, other, able) for one in drivers):
-            _report_reservation((other.start, other.end), file)
+            _report_reservation((other.start, other.end), other.path, document, file)
 
 
 def _is_beside(driver: Value, capability: Value, able: list[Value]) -> bool:
@@ -230,18 +235,21 @@ def _is_beside(driver: Value, capability: Value, able: list[Value]) -> bool:
     )
 
 
-def _report_reservation(place: tuple[int, int], file: TextFile) -> None:
+def _report_reservation(place: tuple[int, int], path: tuple[str, ...], document: Document, file: TextFile) -> None:
     file.report(
         COMPOSE,
         place,
         phrase("the reservation of NVIDIA's devices has no counterpart in compose"),
+        edits=npus_of_service(path, document, file),
         subject="deploy.resources.reservations.devices",
         advice=phrase("take the reservation out, and list devices and volumes of the service: ")
         + phrase(CONTAINER_NEEDS),
     )
 
 
-def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is_workflow: bool) -> None:
+def _judge_request(
+    value: Value, key: str, document: Document, file: TextFile, seen: set[int], *, is_workflow: bool
+) -> None:
     place = (value.start, value.end)
     if key == "runtime" and value.text == "nvidia":
         file.report(
@@ -262,7 +270,12 @@ def _judge_request(value: Value, key: str, file: TextFile, seen: set[int], *, is
         )
     elif key == "gpus" and "services" in value.path:
         file.report(
-            COMPOSE, place, phrase("gpus gives a service NVIDIA's GPUs"), subject="gpus", advice=CONTAINER_NEEDS
+            COMPOSE,
+            place,
+            phrase("gpus gives a service NVIDIA's GPUs"),
+            edits=npus_of_service(value.path, document, file),
+            subject="gpus",
+            advice=CONTAINER_NEEDS,
         )
     elif key in ("options", "docker_options", "runargs") and (match := _GPUS_OPTION.search(value.text)) is not None:
         _report_gpus(value, match.group(), file)

@@ -86,6 +86,8 @@ class EngineArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     becomes: str = ""
     dropped: bool = False
     """vLLM itself has it no more; that has nothing to do with NPUs."""
+    gone: str = ""
+    """The first release without it, of those that were read; empty: ``_DROPPED_BY``."""
     advice: str = ""
     option_only: bool = False
     """Whether Python's classes still have it."""
@@ -146,7 +148,7 @@ class VllmAim(NamedTuple):
     def _tells(self, row: EngineArgument) -> bool:
         from packaging.version import Version
 
-        return not row.dropped or Version(self.choice().row.vllm[0]) >= Version(_DROPPED_BY)
+        return not row.dropped or Version(self.choice().row.vllm[0]) >= Version(row.gone or _DROPPED_BY)
 
 
 @cache

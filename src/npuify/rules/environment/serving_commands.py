@@ -101,6 +101,22 @@ def written_out(service: Service, data: bytes) -> list[Replacement | None]:
     return in_front(commands[0].words[1:], data) if len(commands) == 1 else [None]
 
 
+def chart_command(repository: Value, document: Document, data: bytes) -> list[Replacement | None]:
+    """As :func:`written_out`, for values of a chart that name an image's repository in a table beside its arguments.
+
+    Returns:
+        No edits where the values give no arguments, or name the program: the chart's templates tell then.
+    """
+    holder = repository.path[:-2]
+    beside = [one for one in document.values if one.path[: len(holder)] == holder]
+    if any(one.path[len(holder) :][:1] == ("command",) for one in beside):
+        return []
+    values = [one for one in beside if one.path[len(holder) :] == ("args", "#")]
+    if any("\\" in one.text for one in values):
+        return [None]
+    return _in_front_of_items(values, data) if values else []
+
+
 def in_front(words: Sequence[Word], data: bytes) -> list[Replacement | None]:
     """The edits that put ``vllm serve`` and the model in front of the words of a line."""
     if not words:

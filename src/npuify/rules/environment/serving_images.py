@@ -160,13 +160,16 @@ def report_image(
     )
 
 
-def judge_repository(value: Value, document: Document, file: TextFile) -> None:
+def judge_repository(
+    value: Value, document: Document, file: TextFile, command: Sequence[Replacement | None] = ()
+) -> None:
     """Report vLLM's image where the values of a chart give its repository, its tag and its registry by themselves.
 
     Args:
         value: a setting called ``repository``.
         document: the file's settings.
         file: gets the finding.
+        command: the edits that write its command out, with None among them where that cannot be told.
     """
     others = {one.key: one for one in document.values if one.table == value.table and one.path[:-1] == value.path[:-1]}
     registry, tag = others.get("registry"), others.get("tag")
@@ -181,7 +184,7 @@ def judge_repository(value: Value, document: Document, file: TextFile) -> None:
         host, _, name = repository.partition("/")
         edits = [(value.start, value.end, name if registry is not None else repository)]
         edits += [(registry.start, registry.end, host)] if registry is not None else []
-        edits += [(tag.start, tag.end, version)]
+        edits += [(tag.start, tag.end, version), *command]
     report_image(
         f"{value.text}:{tag.text}" if tag is not None else value.text, (value.start, value.end), choice, edits, file
     )
