@@ -186,3 +186,38 @@ def test_one_at_a_time_and_nothing_twice(tmp_path: Path) -> None:
     (source / FILE).write_bytes(b"no database at all, but long enough to be looked at" * 40)
     with pytest.raises(NpuifyError, match="cannot be used"):
         Store(source, write=False)
+
+
+def test_parquet_has_what_json_has(tmp_path: Path) -> None:
+    pyarrow_parquet = pytest.importorskip("pyarrow.parquet")
+    from npuify.fleet.parquet import render_parquet
+
+    make(tmp_path / "all", "one", code=APEX)
+    make(tmp_path / "all", "plain")
+    (tmp_path / "list").write_text("all/one\nall/plain\nall/gone\n")
+    report = scanned(tmp_path / "list")
+    rows = pyarrow_parquet.read_table(io.BytesIO(render_parquet(report))).to_pylist()
+    document = json.loads(render_json(report))
+    for row, project in zip(rows, document["projects"], strict=True):
+        for name, value in row.items():
+            if name in project and not isinstance(project[name], (dict, list)):
+                assert value == project[name] or (value is None and name == "fault"), name
+        assert row["obstacles"] == project["obstacles"]
+        assert row["operators"] == project["operators"]
+        assert {one["code"]: one["count"] for one in row["codes"]} == project["codes"]
+        assert row["hours_likely"] == project["hours"]["likely"]
+        assert row["fault"] == (project["fault"] or {}).get("kind")
+        assert row["run"] == document["run"]
+    assert {row["name"]: row["state"] for row in rows} == {"one": "done", "plain": "done", "gone": "failed"}
+    assert rows[0]["obstacles"]
+
+
+def test_without_pyarrow_there_is_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from npuify.fleet.parquet import render_parquet
+
+    make(tmp_path / "all", "plain")
+    report = scanned(tmp_path / "all")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(NpuifyError, match="pyarrow") as caught:
+        render_parquet(report)
+    assert "npuify[parquet]" in caught.value.advice

@@ -39,6 +39,7 @@ class FleetFormat(str, Enum):
     JSON = "json"
     CSV = "csv"
     HTML = "html"
+    PARQUET = "parquet"
 
 
 class EngineName(str, Enum):
@@ -266,12 +267,17 @@ def _engine(name: EngineName, address: str, jobs: int | None) -> Engine:
 
 
 def _put(report: Report, format: FleetFormat, output: Path | None) -> None:
-    from npuify.cli.common.output import put
+    from npuify.cli.common.output import put, put_bytes
     from npuify.fleet.page import render_html
     from npuify.fleet.text import render_csv, render_json, render_text
     from npuify.language import speaking
     from npuify.report import printable
 
+    if format is FleetFormat.PARQUET:
+        from npuify.fleet.parquet import render_parquet
+
+        put_bytes(render_parquet(report), output)
+        return
     render = {
         FleetFormat.TEXT: render_text,
         FleetFormat.JSON: render_json,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from npuify.fleet.engines import outcomes
 from npuify.fleet.model import Task
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from npuify.fleet.report import Report
 
     Progress = Callable[[int, int], None]
+
+_TOGETHER: Final = 100
+"""Unchanged projects that are kept at once; to look at them again costs little."""
 
 
 def scan(
@@ -63,12 +66,23 @@ def scan(
         done = len(sources) - len(tasks)
         if progress is not None:
             progress(done, len(sources))
-        with contextlib.closing(outcomes(tasks, engine)) as answers:
-            for task, outcome in answers:
-                _keep(store, run, task.source, outcome)
-                done += 1
-                if progress is not None:
-                    progress(done, len(sources))
+        same: list[tuple[Source, Outcome]] = []
+        try:
+            with contextlib.closing(outcomes(tasks, engine)) as answers:
+                for task, outcome in answers:
+                    if outcome.unchanged:
+                        # Each time that the disk is waited for takes longer than to see that a project is unchanged.
+                        same.append((task.source, outcome))
+                    else:
+                        _keep(store, run, task.source, outcome)
+                    if len(same) >= _TOGETHER:
+                        store.add_unchanged(run, same)
+                        same = []
+                    done += 1
+                    if progress is not None:
+                        progress(done, len(sources))
+        finally:
+            store.add_unchanged(run, same)
         store.end(run)
         report = report_on(store)
         write_page(folder, report)

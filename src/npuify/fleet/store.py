@@ -17,7 +17,7 @@ from npuify.model import NpuifyError
 from npuify.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from npuify.fleet.model import Findings, Outcome, Source
 
@@ -205,18 +205,25 @@ class Store:
             Whether it was kept: what has a result already keeps that.
         """
         with self._transaction():
-            project = self.project(source)
-            open_ = self.rows("SELECT 1 FROM member WHERE run = ? AND project = ? AND result IS NULL", run, project)
-            if not open_:
-                return False
-            if outcome.unchanged:
-                question = "SELECT max(id) AS id FROM result WHERE project = ? AND fault IS NULL"
-                result = self.rows(question, project)[0]["id"]
-            else:
-                result = self._add(project, outcome, page)
-            self._connection.execute(
-                "UPDATE member SET result = ? WHERE run = ? AND project = ?", (result, run, project)
-            )
+            return self._add_to_run(run, source, outcome, page)
+
+    def add_unchanged(self, run: int, found: Iterable[tuple[Source, Outcome]]) -> None:
+        """Keep of projects that they have not changed."""
+        with self._transaction():
+            for source, outcome in found:
+                self._add_to_run(run, source, outcome, "")
+
+    def _add_to_run(self, run: int, source: Source, outcome: Outcome, page: str) -> bool:
+        project = self.project(source)
+        open_ = self.rows("SELECT 1 FROM member WHERE run = ? AND project = ? AND result IS NULL", run, project)
+        if not open_:
+            return False
+        if outcome.unchanged:
+            question = "SELECT max(id) AS id FROM result WHERE project = ? AND fault IS NULL"
+            result = self.rows(question, project)[0]["id"]
+        else:
+            result = self._add(project, outcome, page)
+        self._connection.execute("UPDATE member SET result = ? WHERE run = ? AND project = ?", (result, run, project))
         return True
 
     def _add(self, project: int, outcome: Outcome, page: str) -> int:

@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from npuify.language import phrase
+from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from npuify.model import MigrationResult, NpuifyError, ScanResult
+    from npuify.model import MigrationResult, ScanResult
 
 Judgement = TypeVar("Judgement")
 
@@ -34,6 +35,20 @@ def put(text: str, output: Path | None = None, *, exact: bool = True) -> None:
         _to_stdout(text.encode("utf-8", "surrogateescape"))
     else:
         _to_stdout(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+
+
+def put_bytes(data: bytes, output: Path | None) -> None:
+    """Write ``data`` to ``output`` (whole or not at all), else to standard output where that is no terminal.
+
+    Raises:
+        NpuifyError: ``output`` cannot be written, or a terminal would show the data.
+    """
+    if output is not None:
+        _to_file(data, output)
+    elif sys.stdout.isatty():
+        raise NpuifyError("this format is not for a terminal", advice="give --output FILE")
+    else:
+        _to_stdout(data)
 
 
 def put_report(result: ScanResult | MigrationResult, format: str, output: Path | None, *, ledger: bool = False) -> None:
