@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fnmatch import fnmatchcase
+import re
+from fnmatch import fnmatchcase, translate
 from functools import cache
 from typing import TYPE_CHECKING, Literal
 
@@ -90,6 +91,20 @@ def stacks() -> Mapping[str, Stack]:
     """Every row, by each of its names, in lower case and with ``-`` for ``_``."""
     rows = read_rows(DATA / "frameworks" / "stacks.toml", "stack", Stack)
     return {name: row for row in rows for name in (row.name.lower(), *row.names)}
+
+
+def may_start_a_stack(words: Sequence[str]) -> bool:
+    """Whether a command has a word with which one of a stack's begins, or an option of one: most have none."""
+    heads, options = _beginnings()
+    return any(heads.match(word.rpartition("/")[2]) or word.partition("=")[0] in options for word in words)
+
+
+@cache
+def _beginnings() -> tuple[re.Pattern[str], frozenset[str]]:
+    """What commands of stacks begin with, and their options."""
+    heads = {command.split()[0] for program in stack_programs() for command in program.commands}
+    options = frozenset(option for program in stack_programs() for option in program.options)
+    return re.compile("|".join(map(translate, sorted(heads)))), options
 
 
 @cache

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.stacks import (
+    may_start_a_stack,
     stack_additions,
     stack_argument,
     stack_arguments,
@@ -59,7 +60,7 @@ def stack_of(words: Sequence[Word], file: TextFile) -> tuple[str, Sequence[Word]
     They are empty for any other command, and in the stack's own repository, whose programs are what is migrated.
     """
     plain = [word.value for word in words]
-    for program in stack_programs():
+    for program in stack_programs() if may_start_a_stack(plain) else ():
         at = program.starts(plain)
         if at >= 0 and file.run.project.packages.isdisjoint(stacks()[program.stack.lower()].names):
             return program.stack, words[at:]
