@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -10,12 +10,18 @@ pytest.importorskip("torch")
 
 import torch
 
-from npuify.selftest.inside import doctor, programs, projects
+from npuify.knowledge.hardware.results import MachineSeen, Outcome, Status
+from npuify.model import Evidence
+from npuify.selftest.checks import Check
+from npuify.selftest.inside import doctor, kernels, programs, projects
 from npuify.selftest.inside.agree import difference
 from npuify.selftest.inside.ask import CannotAsk
+from npuify.selftest.runner import Runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from npuify.selftest.worker import Worker
 
 
 @pytest.fixture
@@ -34,6 +40,34 @@ def test_on_stand_ins_only_shapes_are(stand_in: None) -> None:
     assert difference([], []) == ""
     with pytest.raises(CannotAsk, match="there is no kernel here"):
         difference(torch.ones(2), torch.zeros(2))
+
+
+def test_shapes_that_depend_on_numbers_are_not_judged_there(stand_in: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = iter([torch.ones(3), torch.ones(2)])
+    monkeypatch.setitem(kernels.SAMPLES, "packages.scatter:scatter", lambda: (1,))
+    monkeypatch.setattr("npuify.helpers.packages.scatter.scatter", lambda _: next(calls))
+    with pytest.raises(CannotAsk, match="there is no kernel here"):
+        kernels.disagreement("packages.scatter:scatter")
+
+
+@pytest.mark.parametrize(
+    ("kind", "area", "status"),
+    [
+        ("stand-in", "kernels", Status.NOT_ASKED),
+        ("stand-in", "names", Status.CRASHED),
+        ("npu", "kernels", Status.CRASHED),
+    ],
+)
+def test_a_crash_over_numbers_is_no_answer_there(kind: Any, area: str, status: Status) -> None:
+    told: list[Outcome] = []
+    check = Check(
+        id=f"{area}/one", claim="one holds", subject="", evidence=Evidence.ASSUMED, source="", function="", arguments={},
+        expected="",
+    )  # fmt: skip
+    worker, machine = cast("Worker", None), MachineSeen(kind=kind)
+    runner = Runner("python", worker, machine, jobs=1, told=lambda _, one: told.append(one))
+    runner._tell(check, {"id": check.id, "ended": "SIGSEGV"})
+    assert [one.status for one in told] == [status]
 
 
 @pytest.mark.parametrize(

@@ -101,6 +101,33 @@ def test_functions_of_the_language(tmp_path: Path) -> None:
         assert made[0] == pytest.approx(wanted[0], rel=1e-5), name
 
 
+def test_in_the_portable_style_kernels_stay_and_an_npu_binds_their_names(tmp_path: Path) -> None:
+    after = output(_program("rsqrt", "rsqrt"), style="portable")
+    ours, theirs = "from triton.language import math as libdevice", "from triton.language.extra.cuda import libdevice"
+    assert f'if compute_device.type == "npu":\n    {ours}\nelse:\n    {theirs}\n' in after
+    assert "libdevice.rsqrt(" in after
+    assert output(after, style="portable") == after
+    (tmp_path / "compute_device.py").write_text('type = "npu"\n', "utf-8")
+    made, wanted = _run(after, tmp_path)
+    assert made[0] == pytest.approx(wanted[0], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("libdevice.rsqrt", "libdevice.fast_expf"),
+        ("cuda import libdevice", "cuda.libdevice import rsqrt"),
+        ("libdevice.rsqrt(value)", "libdevice.tanh(libdevice.rsqrt(value))"),
+    ],
+)
+def test_what_no_import_binds_is_left_in_the_portable_style(old: str, new: str) -> None:
+    text = _program("rsqrt", "rsqrt").replace(old, new)
+    if "import rsqrt" in new:
+        text = text.replace("libdevice.rsqrt(", "rsqrt(")
+    (found,) = [one for one in findings(text, style="portable") if one.code == "NPU645"]
+    assert not found.edits and "CUDA keeps its device library" in found.message
+
+
 def test_what_stays_with_a_library() -> None:
     program = _program("exp", "exp").replace("libdevice.exp(", "libdevice.{}(")
     held = output(program.replace("{}", "tanh"), unsafe=True)

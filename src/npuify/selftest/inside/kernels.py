@@ -58,4 +58,8 @@ def disagreement(name: str) -> str:
             if kernels_missing(error) or is_stand_in():
                 raise CannotAsk("there is no kernel here") from None
             return f"raises {type(error).__name__}"
-    return difference((actual, there), (expected, mine))
+    found = difference((actual, there), (expected, mine))
+    if found and is_stand_in():
+        # Shapes that depend on numbers are those of whatever the stand-ins' memory holds.
+        raise CannotAsk("there is no kernel here")
+    return found

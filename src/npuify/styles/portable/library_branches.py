@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
+from npuify.language import phrase
 from npuify.rules.common.helper_branches import helper, never_on_npu, only_on_npu
 from npuify.rules.common.statements import ends_its_line, indentation
 from npuify.rules.precision.apex_forms import canonical
@@ -107,11 +108,26 @@ def _chosen_at_import(bound: Bound, target: str, file: PythonFile) -> list[Edit]
 
 def package_import(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``from torch_scatter import scatter_add`` → that on CUDA, and the module in its place on an NPU."""
+    return _imports(node, [line.strip() for line in diagnostic.edits[0].after.splitlines()], file)
+
+
+def device_library(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
+    """NVIDIA's device library for Triton on CUDA; on an NPU what binds the same names, so that kernels stay."""
+    from npuify.rules.packages.extensions.triton_libdevice import imports_on_npu
+
+    lines = imports_on_npu(node, file) if isinstance(node, ast.ImportFrom) else None
+    if lines is None:
+        return phrase("CUDA keeps its device library; choose the module by {helper}.type", helper=helper(file))
+    return _imports(node, lines, file)
+
+
+def _imports(node: ast.AST, new: list[str], file: PythonFile) -> list[Edit] | str | None:
+    """Statements on an NPU, and an import as it stands elsewhere."""
     if not isinstance(node, (ast.Import, ast.ImportFrom)) or (indent := indentation(node, file)) is None:
         return _ODD
     deeper = "\t" if "\t" in indent else "    "
-    new, old = diagnostic.edits[0].after.splitlines(), file.code(node).splitlines()
-    lines = [f'if {helper(file)}.type == "npu":', *(deeper + line.strip() for line in new)]
+    old = file.code(node).splitlines()
+    lines = [f'if {helper(file)}.type == "npu":', *(deeper + line for line in new)]
     lines += ["else:", deeper + old[0], *(deeper + line.removeprefix(indent) for line in old[1:])]
     return [file.replace(node, (file.source.text.newline + indent).join(lines))]
 

@@ -55,6 +55,7 @@ FORMS: Final[dict[str, Form]] = {
     "NPU502": library_branches.attention,
     "NPU503": library_branches.attention,
     "NPU622": library_branches.package_import,
+    "NPU645": library_branches.device_library,
     "NPU701": strings.environment_variable,
 }
 SAME: Final = frozenset(
@@ -84,7 +85,6 @@ REFUSED: Final[dict[str, str]] = {
     "NPU605": _PACKAGE,
     "NPU607": _PACKAGE,
     "NPU610": _PACKAGE,
-    "NPU645": "CUDA keeps its device library; choose the module by {helper}.type",
     **dict.fromkeys(
         (
             "NPU900 NPU901 NPU902 NPU904 NPU906 NPU907 NPU908 NPU909 NPU910 NPU912 NPU915 NPU916 NPU917 NPU918 NPU921 "

@@ -165,9 +165,31 @@ def _with_import(node: ast.ImportFrom, calls: _Calls, edits: list[Edit], file: P
     if not calls.held:
         gone = without_line(node, file)
         return [] if gone is None or file.source.relative.endswith("__init__.py") else [gone, *edits]
-    lines = ["try:", f"    {_import(named, calls, _OURS[0])}", f"except {_MISSING}:"]
-    lines.append(f"    {_import(named, calls, _OURS[1])}")
+    lines = _either(named, calls)
     return [file.replace(node, f"{file.source.text.newline}{indent}".join(lines)), *edits]
+
+
+def imports_on_npu(node: ast.ImportFrom, file: PythonFile) -> list[str] | None:
+    """What an import of NVIDIA's library becomes where its calls stay as they are: statements that bind the same names.
+
+    None where no import does: of functions by themselves, of some that each library has alone or under another name.
+    """
+    named, calls = _named(node), _calls(node, file)
+    if calls.lacking or len(named) != len(node.names):
+        return None
+    modules = [alias for alias, name in named if name in _LIBRARIES]
+    if calls.held:
+        return None if calls.written else _either(named, calls)
+    # Functions of the language that are imported by themselves are not known to Triton's interpreter.
+    if not modules or any(use.name.rpartition(".")[2] != to for use, to in calls.written):
+        return None
+    return [f"from triton.language import math as {alias.asname or alias.name}" for alias in modules]
+
+
+def _either(named: list[tuple[ast.alias, str]], calls: _Calls) -> list[str]:
+    """An import from triton-ascend's library, in its newer and older releases."""
+    first, second = (_import(named, calls, library) for library in _OURS)
+    return ["try:", f"    {first}", f"except {_MISSING}:", f"    {second}"]
 
 
 def _import(named: list[tuple[ast.alias, str]], calls: _Calls, library: str) -> str:
