@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from npuify.model import Finding
 
-WITHOUT_FORM: Final = frozenset(("NPU607", "NPU608", "NPU620", "NPU623", "NPU632", "NPU640"))
+WITHOUT_FORM: Final = frozenset(("NPU607", "NPU608", "NPU620", "NPU623", "NPU632", "NPU640", "NPU960"))
 """Packages, extensions and kernels that Ascend does not have. The rest of 6xx says what to ask for instead."""
 _IMPORTED: Final = frozenset(("NPU505",))
 """Imports of a package whose calls have findings of their own."""

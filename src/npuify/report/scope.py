@@ -20,6 +20,8 @@ _OTHER: Final = {
     "mxnet": "mxnet",
 }
 """Frameworks beside torch by import name, each with the package whose row says what becomes of it."""
+_TOLD: Final = ("jax", "flax")
+"""Frameworks of which rules tell where they are used; nothing is edited."""
 _WITH_RULES: Final = frozenset(("tensorflow", "keras", "paddle"))
 _WITH_ANY: Final = frozenset(
     "ray horovod onnxruntime triton nvidia.dali numba.cuda cupy pycuda pynvml nvtx tensorrt faiss".split()
@@ -70,7 +72,7 @@ def foreign(scan: ScanResult) -> Foreign | None:
     return Foreign(
         main.name,
         known
-        if has_rules
+        if has_rules or main.name in _TOLD
         else phrase("{known} npuify has no rules for programs of {name}.", known=known, name=main.name),
         row.advice if row else "",
         main.files,

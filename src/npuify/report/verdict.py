@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from npuify.language import phrase, sentences
-from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity, Survey
+from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
 from npuify.report.effort import Estimate, estimate
 from npuify.report.kernels import NATIVE_OPERATOR, kernel_groups
 from npuify.report.level_summary import Counts, counted, summary_of
@@ -77,6 +77,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 _MOST_DECIDING: Final = 10
 _SUPPORTED_ALREADY: Final = "NPU108"
+_JAX: Final = "NPU960"
 _UNKNOWN: Final = "NPU191"
 """A place that nothing is known of breaks nothing for sure, and a person has to see whether it does."""
 _OPERATORS: Final = frozenset(
@@ -115,6 +116,9 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
     if scan.programs:
         kernels = tuple(one for one in kernels if any(one in program.blockers for program in programs))
     rest = (*kernels, *_packages(stopping))
+    if any(_JAX in one.what for one in rest):
+        # Its programs are told one by one, with what is in them.
+        framework = tuple(one for one in framework if one.what not in ("jax", "flax"))
     blockers = rest if other is None or other.has_form else (*framework, *rest)
     deciding = _deciding([one for one in (*told, *review) if not one.only_with], stopping, scan.survey)
     if other is not None and other.has_form:
@@ -318,7 +322,7 @@ def _operators(findings: Iterable[Finding]) -> tuple[Blocker, ...]:
 
 def _supported_already(left: Iterable[Finding]) -> str:
     for one in left:
-        if one.code == _SUPPORTED_ALREADY and one.evidence is not Evidence.ASSUMED:
+        if one.code == _SUPPORTED_ALREADY and one.subject.startswith("stack: "):
             return phrase(
                 " The project knows the NPU by itself, as its releases show: take the versions and settings told at "
                 "{file}:{line}, and run it unchanged first.",

@@ -142,7 +142,7 @@ def _is_stack(match: re.Match[bytes], file: PythonFile) -> Diagnostic:
     return file.report(
         match.span(),
         message,
-        subject="torch_npu",
+        subject=f"stack: {row.name}",
         evidence=row.evidence,
         source=row.source,
         advice=". ".join(parts),
