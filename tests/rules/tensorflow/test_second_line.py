@@ -265,3 +265,32 @@ def test_compile_loses_what_it_does_not_have() -> None:
 def test_the_pass_that_casts_for_cuda_is_told(text: str, line: str, told: bool) -> None:
     found = [one.subject for one in findings(f"{TF}{text}\n", tensorflow=line) if one.code == "NPU917"]
     assert ("auto_mixed_precision" in found) == told
+
+
+@pytest.mark.parametrize(
+    ("asked", "after"),
+    [
+        ("keras==2.4.3", "keras>=2.6.0,<2.7"),
+        ("keras==2.6.0", "keras==2.6.0"),
+        ("keras>=2.3", "keras>=2.3"),
+        ("keras", "keras"),
+        ("keras<2.6", "keras>=2.6.0,<2.7"),
+        ("keras>=2.7", "keras>=2.6.0,<2.7"),
+        ("tensorflow-text==2.4.3", "tensorflow-text>=2.6.0,<2.7"),
+        ("tensorboard ~= 2.4.0", "tensorboard >= 2.6.0,<2.7"),
+        ("numpy==1.18.5", "numpy>=1.19.2,<1.24"),
+        ("numpy==1.23.0", "numpy==1.23.0"),
+        ("gast==0.3.3  # why", "gast==0.4.0  # why"),
+        ("tensorflow-hub==0.12", "tensorflow-hub==0.12"),
+    ],
+)
+def test_pins_of_the_old_version_go_with_it(asked: str, after: str) -> None:
+    out = output(f"tensorflow-gpu==2.4.1\n{asked}\n", name="requirements.txt", tensorflow="2", unsafe=True)
+    assert out == f"tensorflow-cpu==2.6.5\n{after}\n"
+    assert output(out, name="requirements.txt", tensorflow="2", unsafe=True) == out
+
+
+def test_pins_for_the_first_line() -> None:
+    text = "tensorflow-gpu==1.12\ntensorflow-estimator==1.12.0\nkeras==2.2.4\ntensorboard==1.12\n"
+    out = output(text, name="requirements.txt", tensorflow="1", unsafe=True)
+    assert out == ("tensorflow-cpu==1.15.0\ntensorflow-estimator==1.15.1\nkeras==2.2.4\ntensorboard>=1.15.0,<1.16.0\n")

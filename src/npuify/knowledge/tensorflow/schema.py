@@ -79,6 +79,9 @@ class Adapter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     note: str
     evidence: Evidence
     source: str
+    beside: tuple[str, ...] = ()
+    """What TensorFlow's wheel, or one with operators for it, wants beside it: by the metadata of tensorflow-cpu 1.15.0
+    and tensorflow 2.6.5 (the upper bound of NumPy is the adapter's), and of tensorflow-text 2.6.0."""
 
 
 class AdapterFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

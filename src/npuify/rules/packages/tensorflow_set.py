@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from packaging.requirements import Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
 from npuify.knowledge.tensorflow.lines import choose_adapter
 from npuify.knowledge.tensorflow.tables import adapters
 from npuify.language import commas, phrase
@@ -72,6 +76,8 @@ def judge_tensorflow(file: DependencyFile, line: str) -> Iterator[Finding]:
     for entry in file.named(*NAMES):
         adapter = next((one for one in adapters() if one.line == line), None)
         adapter = adapter or choose_adapter(None, entry.specifier).adapter
+        if adapter is not None and entry is file.named(*NAMES)[0]:
+            yield from _beside(adapter, file)
         if adapter is None:
             yield file.report(
                 TENSORFLOW,
@@ -105,6 +111,49 @@ def judge_tensorflow(file: DependencyFile, line: str) -> Iterator[Finding]:
                 package=adapter.package,
             ),
         )
+
+
+def _beside(adapter: Adapter, file: DependencyFile) -> Iterator[Finding]:
+    """Pins beside TensorFlow that went with its old version, and cannot be installed with the new one."""
+    for text in adapter.beside:
+        wanted = Requirement(text)
+        for entry in file.named(wanted.name):
+            if not _excludes(entry.specifier or "", wanted.specifier):
+                continue
+            yield file.report(
+                TENSORFLOW,
+                entry,
+                phrase(
+                    "{written} does not go with {tensorflow}, which wants {wanted}",
+                    written=file.written(entry),
+                    tensorflow=adapter.tensorflow,
+                    wanted=text,
+                ),
+                spots=[file.version(entry, text[len(wanted.name) :])] if entry.dialect == "pep508" else None,
+                evidence=Evidence.PACKAGE,
+                source="the metadata of the wheels",
+                subject=entry.name,
+                advice=phrase("ask for {wanted}", wanted=text),
+            )
+
+
+def _excludes(asked: str, wanted: SpecifierSet) -> bool:
+    """Whether no version fits both, as far as the bounds tell that are written."""
+    least = min(Version(one.version) for one in wanted if one.operator in ("==", ">="))
+    try:
+        bounds = [(one.operator, Version(one.version.removesuffix(".*"))) for one in SpecifierSet(asked)]
+    except (InvalidSpecifier, InvalidVersion):
+        return False
+    for operator, version in bounds:
+        if (
+            operator in ("==", "~=", ">=", ">")
+            and version not in wanted
+            and (operator in ("==", "~=") or version > least)
+        ):
+            return True
+        if (operator == "<" and version <= least) or (operator == "<=" and version < least):
+            return True
+    return False
 
 
 def _spots(entry: Entry, adapter: Adapter, file: DependencyFile) -> list[Spot | None]:
