@@ -70,6 +70,11 @@ def test_a_crash_over_numbers_is_no_answer_there(kind: Any, area: str, status: S
     assert [one.status for one in told] == [status]
 
 
+def test_layers_have_the_same_weights_on_both_sides() -> None:
+    layer = kernels.used(torch.nn.Linear)
+    assert torch.equal(layer((3, 2), torch.ones(1, 3)), layer((3, 2), torch.ones(1, 3)))
+
+
 @pytest.mark.parametrize(
     "ask",
     [

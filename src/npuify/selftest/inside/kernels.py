@@ -21,7 +21,7 @@ def used(what: Any) -> Any:
     if not isinstance(what, type):
         return what
     if not issubclass(what, torch.optim.Optimizer):
-        return lambda made_with, *given: what(*made_with).to(given[0].device)(*given)
+        return lambda made_with, *given: _layer(what, made_with).to(given[0].device)(*given)
 
     def steps(weight: Any, gradient: Any) -> Any:
         weight = torch.nn.Parameter(weight)
@@ -32,6 +32,14 @@ def used(what: Any) -> Any:
         return weight
 
     return steps
+
+
+def _layer(what: Any, made_with: Any) -> Any:
+    """A layer with the same weights each time it is made."""
+    import torch
+
+    torch.manual_seed(0)
+    return what(*made_with)
 
 
 def disagreement(name: str) -> str:
