@@ -250,3 +250,29 @@ def test_what_is_cut_short_is_not_followed_everywhere(monkeypatch: pytest.Monkey
     monkeypatch.undo()
     model.start_file()
     assert model.uses(node, file).is_no_device and model.flow(node, file).is_whole
+
+
+MEMBERS = {
+    "kinds.py": "from enum import Enum\n\n\nclass Kind(Enum):\n    GPU = 'cuda'\n\n\nclass Settings:\n    PLACE = 'cuda'\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("line", "text", "use"),
+    [
+        (5, "from kinds import Kind\ntorch.ones(1, device=Kind.GPU.value)", Use.DEVICE),
+        (5, "import kinds\nprint(torch.ones(1).device.type == kinds.Kind.GPU.value)", Use.COMPARED),
+        (5, "import kinds\nkinds.Kind(torch.device(x).type)", Use.COMPARED),
+        (5, "import kinds\nkinds.Kind(name)", None),
+        (5, "from kinds import Kind\nprint(Kind.GPU.value)", None),
+        (9, "import kinds\ntorch.ones(1).to(kinds.Settings.PLACE)", Use.DEVICE),
+        (9, "class Other:\n    PLACE = 'x'\ntorch.ones(1).to(Other.PLACE)", None),
+    ],
+)
+def test_what_a_class_holds_is_read_in_other_files(line: int, text: str, use: Use | None) -> None:
+    model = ProgramModel(index_of({"main.py": T + text + "\n", **MEMBERS}), Reach.PROGRAM)
+    file = model.file("kinds.py")
+    assert file is not None
+    node = next(one for one in file.references("cuda") if isinstance(one, ast.Constant) and one.lineno == line)
+    found = {one.use for one in model.uses(node, file).destinations}
+    assert (use in found) if use is not None else not (found & DEVICE_USES)

@@ -10,3 +10,11 @@ def start(options):
     torch.set_default_tensor_type(torch.cuda.FloatTensor if options.gpu else torch.DoubleTensor)
     torch.set_default_tensor_type(torch.cuda.IntTensor)
     return before
+
+
+def by_a_name(options):
+    kind = torch.cuda.FloatTensor if options.gpu else torch.FloatTensor
+    torch.set_default_tensor_type(kind)
+    torch.set_default_tensor_type(options.kind)
+    plain = torch.DoubleTensor
+    torch.set_default_tensor_type(plain)

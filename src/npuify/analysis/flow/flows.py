@@ -169,6 +169,8 @@ def _in_display(display: ast.List | ast.Tuple | ast.Set, here: Occurrence, model
 
 
 def _by_method(attribute: ast.Attribute, here: Occurrence) -> Iterator[Occurrence]:
+    if attribute.attr == "value" and not here.depth:
+        yield here._replace(node=attribute)  # of a member of an enumeration: strings have none
     call = here.file.parent(attribute)
     if isinstance(call, ast.Call) and call.func is attribute:
         if not here.depth:
@@ -361,6 +363,8 @@ def _readers_of_name(target: ast.Name, here: Occurrence, model: Engine) -> Itera
         for node in file.references(name):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 yield here._replace(node=node, file=file, step=step, sure=False)
+    if owner.is_class and model.reach is Reach.PROGRAM and isinstance(owner.node, ast.ClassDef):
+        yield from _readers_of_member(owner.node, name, here._replace(step=step), model)
     if owner.parent is not None or model.reach is not Reach.PROGRAM:
         return
     qualified = f"{file.source.module}.{name}"
@@ -369,6 +373,18 @@ def _readers_of_name(target: ast.Name, here: Occurrence, model: Engine) -> Itera
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 if _is_imported(node, qualified, file, other, model):
                     yield here._replace(node=node, file=other, step=step)
+
+
+def _readers_of_member(owner: ast.ClassDef, name: str, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
+    """Where other files read what a class binds in its body: ``Settings.PLACE``, ``Kind.GPU``."""
+    place = here.file.place(owner)
+    for other in model.files_with(f".{name}"):
+        if other is here.file:
+            continue
+        for node in other.references(name):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                if place in owners_of(node.value, other, model):
+                    yield here._replace(node=node, file=other)
 
 
 def _files_taking(name: str, file: FileModel, model: Engine) -> list[FileModel]:

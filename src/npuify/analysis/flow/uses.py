@@ -205,7 +205,9 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
     if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
         if isinstance(parent, ast.AnnAssign) and allows_devices(parent.annotation):
             return Use.DEVICE, phrase("annotated as {annotation}", annotation=file.code(parent.annotation)), True
-        return _by_target(parent.targets if isinstance(parent, ast.Assign) else [parent.target])
+        return _looked_up_as_member(parent, file, model) or _by_target(
+            parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+        )
     if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and node is parent.iter:
         return _by_target([parent.target])
     if isinstance(parent, ast.arguments):
@@ -252,6 +254,26 @@ def _listed(node: ast.expr, display: ast.List | ast.Tuple | ast.Set, file: FileM
     return None
 
 
+def _looked_up_as_member(statement: ast.AST, file: FileModel, model: Engine) -> Seen | None:
+    """Whether the value of an enumeration's member is looked for by a device's type: ``Kind(x.device.type)``."""
+    owner = file.parent(statement)
+    if not isinstance(statement, ast.Assign) or not isinstance(owner, ast.ClassDef):
+        return None
+    if not any((file.source.qualname(base) or "").startswith("enum.") for base in owner.bases):
+        return None
+    homes = [file]
+    if model.reach is Reach.PROGRAM:
+        homes += [other for other in model.files_with(f"{owner.name}(") if other is not file]
+    for home in homes:
+        for use in home.references(owner.name):
+            call = home.parent(use)
+            if not isinstance(call, ast.Call) or call.func is not use or len(call.args) != 1 or call.keywords:
+                continue
+            if is_surely_device(call.args[0], home, model):
+                return Use.COMPARED, phrase("looked for as {call}", call=home.code(call)), True
+    return None
+
+
 def _as_default(node: ast.expr, arguments: ast.arguments, file: FileModel) -> Seen | None:
     function = file.parent(arguments)
     for arg, default in defaults_of(function) if isinstance(function, FUNCTIONS) else ():
@@ -279,6 +301,8 @@ def _of_attribute(attribute: ast.Attribute, file: FileModel) -> Seen | None:
         return Use.MESSAGE, "joins strings", True
     if isinstance(call, ast.Call) and call.func is attribute and attribute.attr in CHANGING_TEXT:
         return None
+    if attribute.attr == "value":
+        return None  # that of a member of an enumeration
     return Use.UNKNOWN, phrase(".{attr} of it", attr=attribute.attr), True
 
 

@@ -247,7 +247,8 @@ class Syntax:
             return Cleared("unknown-to-torch", phrase("an attribute {word}", word=word))
         parent = file.parent(node)
         is_called = isinstance(parent, ast.Call) and parent.func is node
-        if not is_called and not isinstance(parent, ast.Attribute) and word in _READ:
+        is_flag = not is_called and not isinstance(parent, ast.Attribute) and not values.of_kind(Kind.TORCH_MODULE)
+        if is_flag and word in _READ:
             if qualified is None or not self._is_foreign(qualified):
                 return Cleared("own-value", phrase("{node} is read, not called", node=file.code(node)))
         if qualified is not None and self._is_foreign(qualified):

@@ -7,6 +7,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.analysis.engine import Reach
 from npuify.language import phrase, semicolons
 from npuify.model import Safety, Severity
 from npuify.rules.common.statements import indentation
@@ -79,7 +80,7 @@ def default_tensor_type(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
     given = node.args[0] if node.args else node.keywords[0].value
     default = _default(given, file)
     if default is None:
-        if "cuda" in file.code(given):
+        if "cuda" in file.code(given) or _may_be_cuda(given, file):
             yield _by_hand(node, file)
         return
     # Back to the CPU, which says nothing of the device that was set instead.
@@ -116,6 +117,18 @@ def _default(node: ast.expr, file: PythonFile) -> _Default | None:
     if match is None:
         return None
     return _Default(_DTYPES[match[2]], '"npu"' if match[1] else '"cpu"', match[1] is not None)
+
+
+def _may_be_cuda(given: ast.expr, file: PythonFile) -> bool:
+    """Whether a type may be one of CUDA's by what its name, or what holds it, is given anywhere in the project."""
+    if not isinstance(given, (ast.Name, ast.Attribute, ast.Call, ast.Subscript)):
+        return False
+    if isinstance(given, ast.Name) and any(
+        one is not None and "cuda" in file.code(one) for one in file.assigned(given)
+    ):
+        return True
+    values = file.values(given, Reach.PROGRAM)
+    return any(".cuda." in value.name for value in values) or not values.is_known
 
 
 def _edit(node: ast.Call, default: _Default, file: PythonFile) -> Edit | None:

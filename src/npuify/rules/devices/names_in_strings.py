@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.common.renaming import replace_in_literal
@@ -45,7 +46,7 @@ def hasattr_cuda(node: ast.Call | ast.Subscript, file: PythonFile) -> Iterator[D
     asks = _names_attribute(node, file)
     if asks is None:
         return
-    base, word = file.qualname(node.args[0]), node.args[1]
+    base, word = file.qualname(node.args[0]) or _module_of(node.args[0], file), node.args[1]
     if not isinstance(word, ast.Constant) or not isinstance(word.value, str):
         return
     name = f"{base}.{word.value}"
@@ -55,6 +56,15 @@ def hasattr_cuda(node: ast.Call | ast.Subscript, file: PythonFile) -> Iterator[D
         yield from _of_object(node, word, file)
         return
     yield from _renamed(word, name, file)
+
+
+def _module_of(node: ast.expr, file: PythonFile) -> str | None:
+    """The module of torch that an expression surely is: ``__import__("torch")``, an attribute that holds it."""
+    if isinstance(node, ast.Attribute) and node.attr == "cuda":
+        return None  # of a name that no rule renames: a string beside it would be renamed alone
+    values = file.values(node)
+    names = {value.name for value in values if value.kind is Kind.TORCH_MODULE and value.of is None}
+    return names.pop() if len(names) == 1 and values.only(Kind.TORCH_MODULE) else None
 
 
 def _renamed(word: ast.Constant, name: str, file: PythonFile) -> Iterator[Diagnostic]:
@@ -87,7 +97,7 @@ def _of_namespace(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]
         subject = names.args[0]
     else:
         return
-    base = file.qualname(subject)
+    base = file.qualname(subject) or _module_of(subject, file)
     if base is not None:
         yield from _renamed(word, f"{base}.{word.value}", file)
 
@@ -145,8 +155,9 @@ _OF_TENSORS = {"cuda": "npu", "is_cuda": "is_npu"}
 _ASKS = ("hasattr", "getattr")
 _REPLACES = ("setattr", "delattr")
 _CLASSES = frozenset(("torch.Tensor", "torch.nn.Module", "torch.nn.modules.module.Module"))
-_TAKES_NAMES = frozenset(("patch", "setattr", "delattr", "import_module", "resolve_name", "locate"))
-_IMPORTS = frozenset(("import_module", "resolve_name", "locate"))
+_TAKES_NAMES = frozenset(("patch", "patch.multiple", "setattr", "delattr", "import_module", "resolve_name", "locate"))
+_IMPORTS = frozenset(("import_module", "resolve_name", "locate", "patch.multiple"))
+"""Of these, what takes a whole module."""
 _DOTTED = re.compile(r"torch\.cuda(?:\.\w+)+")
 _BELOW_MODULE = re.compile(r"(?P<module>[A-Za-z_][\w.]*)\.(?P<name>torch\.cuda(?:\.\w+)+)")
 """``net.torch.cuda.is_available``: what a module of the project calls ``torch``."""
@@ -214,6 +225,8 @@ def _taken_by(node: ast.Constant, file: PythonFile) -> str:
     function = around.func
     if file.qualname(function) == "importlib.import_module":
         return "import_module"
+    if (file.qualname(function) or "").endswith("mock.patch.multiple"):
+        return "patch.multiple"
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 

@@ -213,10 +213,20 @@ def _attribute(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
         return
     called = isinstance(parent, ast.Call) and parent.func is node
     gone = (_gone(f"{name}()", file, whole=True) if called else None) or _gone(name, file)
-    if gone is None or _is_prepared(node, file):
+    if gone is None or _is_prepared(node, file) or _is_imported_anew(node, gone, file):
         return
     place, edits = (node, _renamed(node, name, gone, file)) if not called else _call(parent, node, name, gone, file)
     yield _report(place, gone, edits, file, names=name)
+
+
+def _is_imported_anew(node: ast.Attribute, gone: Removed, file: PythonFile) -> bool:
+    """Whether an attribute belongs to a name that the edited import gives: ``container_abcs.Sequence``."""
+    root: ast.expr = node
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    row = gone.replacement
+    given = row is not None and bool(row.becomes or row.module or row.value)
+    return given and isinstance(root, ast.Name) and file.qualname(root) == gone.name
 
 
 def _renamed(node: ast.Attribute, name: str, gone: Removed, file: PythonFile) -> list[Edit]:

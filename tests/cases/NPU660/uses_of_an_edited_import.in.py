@@ -1,0 +1,7 @@
+from torch._six import container_abcs, string_classes
+
+
+def collate(batch):
+    if isinstance(batch, container_abcs.Mapping) or isinstance(batch, string_classes):
+        return batch
+    return [collate(one) for one in batch if isinstance(one, container_abcs.Sequence)]
