@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from npuify.diagnosis.known.tables import LAUNCHERS
 from npuify.knowledge.frameworks.paddle import paddle_names
 from npuify.knowledge.frameworks.stacks import stack_programs, stack_rows, stacks
 from npuify.knowledge.frameworks.vllm import engine_arguments, vllm_sets
@@ -188,6 +189,9 @@ def test_variables() -> None:
         demanded = raised(f"KeyError: '{name}'")
         told = "cuda-left" if row.action != "keep" else "usage"
         if name in _OTHERWISE:
+            continue
+        if LAUNCHERS.fullmatch(name):
+            assert demanded.cause == "launched-alone" and demanded.why.startswith(name)
             continue
         if (demanded.cause, demanded.why) != (told, row.message):
             wrong.append((name, demanded.cause, demanded.why))

@@ -14,7 +14,9 @@ from npuify.version import __version__
 
 from .choose import best as best_of
 from .choose import loudest, yield_to_first
+from .known.nearest import nearest
 from .known.recognize import UNEXPLAINED
+from .lines import split_head
 from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
 from .stories import named, notes_of, stories_of
 
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from npuify.knowledge.failures import Cause
 
     from .collect import Collector
+    from .known.nearest import Near
     from .ranks import Raised, Rank
 
 COLLECT: Final = (
@@ -32,6 +35,13 @@ COLLECT: Final = (
     "the same run with ASCEND_LAUNCH_BLOCKING=1 and, if that shows nothing, ASCEND_GLOBAL_LOG_LEVEL=1",
     "a description of the machine: npuify doctor --capture machine.json",
 )
+
+_LIKE_EXCERPT: Final = 0.25
+_LIKE_ERROR: Final = 0.35
+_SHARED: Final = 12.0
+"""The least likeness of a known failure that is told, for a short excerpt without any known line and for an error, and
+the least that the shared words weigh. On the left-out rounds these guesses are right in 12 of 15 excerpts and in 9 of
+19 errors; below, they seldom are."""
 
 
 def judge(collector: Collector) -> Diagnosis:
@@ -138,7 +148,19 @@ def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
     noise = any(one.events for one in ranks)
     if noise and not any(rank.suspects for rank in ranks):
         return _nothing(collector, ranks, "")
+    said = _said(collector, *(place.text for rank in ranks for place in rank.suspects))
     suspects = tuple(place for rank in ranks for place in rank.suspects[:6])[:12]
+    near, asked = None, bool(suspects)
+    if any(not split_head(place.text).light for place in suspects) or collector.sifter.sounds_failed():
+        near = _nearest(said, least=_LIKE_ERROR if suspects else _LIKE_EXCERPT)
+    if near is not None and not suspects:
+        last = collector.sifter.excerpt()
+        start = collector.sifter.lines - len(last)
+        suspects = tuple(
+            Place(collector.sifter.file, start + number, line[:200])
+            for number, line in enumerate(last, 1)
+            if line.strip()
+        )[-5:]
     base = _empty(
         collector,
         Confidence.UNKNOWN if suspects else Confidence.NOTHING,
@@ -146,7 +168,8 @@ def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
         excerpt=suspects,
         collect=COLLECT,
     )
-    return _guess(base, suspects)
+    guess = _guess(base, suspects) if asked else base
+    return guess if guess.cause or near is None else _like(base, near)
 
 
 def _guess(base: Diagnosis, suspects: Sequence[Place]) -> Diagnosis:
@@ -164,6 +187,34 @@ def _guess(base: Diagnosis, suspects: Sequence[Place]) -> Diagnosis:
             title=phrase(fact.title),
         ),
         fix=fact.fix,
+    )
+
+
+def _said(collector: Collector, *lines: str) -> str:
+    """``lines``, and of a short log of one process all lines."""
+    return "\n".join((*(collector.sifter.excerpt() if len(collector.ranks) <= 1 else ()), *lines))
+
+
+def _nearest(said: str, *, least: float) -> Near | None:
+    """The known failure that lines are nearest to; None where none is near enough to be worth telling."""
+    near = next(iter(nearest(said)), None)
+    return near if near is not None and near.likeness >= least and near.shared >= _SHARED else None
+
+
+def _like(base: Diagnosis, near: Near) -> Diagnosis:
+    fact = causes()[near.cause]
+    return msgspec.structs.replace(
+        base,
+        cause=fact.id,
+        why=phrase(
+            "A guess by words alone: of the failures that are known these lines are nearest to {source} (likeness "
+            "{likeness}), which was: {title}.",
+            source=near.source,
+            likeness=f"{near.likeness:.2f}",
+            title=phrase(fact.title),
+        ),
+        fix=fact.fix,
+        source=near.source,
     )
 
 
@@ -207,6 +258,17 @@ def _script_error(collector: Collector, ranks: list[Rank], rank: Rank, event: Ev
         )
         for one in ranks
     )
+    unexplained = event is None or event.name == UNEXPLAINED.name
+    near = _nearest(_said(collector, text), least=_LIKE_ERROR) if unexplained else None
+    if near is not None and near.cause not in (fact.id, "peer-ended"):
+        base = _like(base, near)
+        return msgspec.structs.replace(
+            base,
+            exception=text,
+            frame=frame,
+            operator=owner.operator,
+            ranks=stories if len(stories) > 1 else (),
+        )
     return msgspec.structs.replace(
         base,
         cause=fact.id,

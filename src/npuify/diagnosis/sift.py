@@ -6,8 +6,10 @@ remembered, so that the rest of them costs one look-up. Memory does not grow wit
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
+from .lines import split_head
 from .stems import CODE, CODE_SHAPE, DIGITS, GOES_ON, HAS_CODE, launched, starts_with_stems, steps_in, with_stems
 
 if TYPE_CHECKING:
@@ -21,6 +23,15 @@ BACK: Final = 60
 """Lines that are kept from before a piece, to look back for a time."""
 _STEPS_LOOKED_AT: Final = 96
 """Steps of a piece that are noted: enough for the last few of each process of a machine."""
+
+_FAILED: Final = re.compile(
+    r"(?i)error|fail|fatal|cannot|can't|could not|unable|not (?:be )?(?:found|available|match|supported|accessible)"
+    r"|did not|does not|doesn't|no such|invalid|illegal|denied|refused|missing|mismatch|insufficient|exceed|abort"
+    r"|core dump|killed|crash|(?:return|exit) code: [1-9]"
+    r"|\bnot (?:a|permitted|allowed|enough|visible|compatible)\b|unsupported|conflict"
+    r"|timed? ?out|special characters|\bnull\b|: -\d"
+)
+"""How lines sound that tell of a failure in any words: too common in good runs to be asked of each line."""
 
 
 class Sifter:
@@ -63,6 +74,19 @@ class Sifter:
         if self._rest:
             rest, self._rest = self._rest, b""
             self._take(rest)
+
+    def excerpt(self) -> list[str]:
+        """The lines of a log so short that it can only be an excerpt; empty where it is longer."""
+        if self.lines > BACK:
+            return []
+        return [split_head(line[:LONGEST].decode("utf-8", "replace")).message for line in self.before]
+
+    def sounds_failed(self) -> bool:
+        """Whether a line of such an excerpt speaks of a failure, in whatever words, and no training goes on."""
+        if self.went_on:
+            return False
+        heads = (split_head(line[:LONGEST].decode("utf-8", "replace")) for line in self.before)
+        return self.lines <= BACK and any(not one.light and _FAILED.search(one.message) for one in heads)
 
     def holds_code(self, shape: bytes) -> bool:
         """Whether a code may stand in lines of this shape."""

@@ -19,7 +19,7 @@ SHOWN: Final = 600
 """Characters of a line that are kept."""
 
 _FRAME: Final = re.compile(
-    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>.+?))?\s*(?:\[repeated.*)?$'
+    r'^\s*File "(?P<file>[^"]+)", line (?P<line>\d+)(?:, in (?P<function>(?:(?!Error: ).)+?))?\s*(?:\[repeated.*)?$'
 )
 _NOTEBOOK_FRAME: Final = re.compile(r"^File (?P<file>/\S+\.py):(?P<line>\d+), in (?P<function>[\w.<>]+)")
 """A frame as IPython writes it in notebooks."""

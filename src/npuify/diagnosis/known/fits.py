@@ -40,6 +40,16 @@ _KNOWN_CLASS: Final = re.compile(
     r"|ParallelConfig|SamplingParams|EngineArgs|AsyncEngineArgs|LoraConfig|PeftConfig"
 )
 """Classes of Transformers, TRL, PEFT, Accelerate, DeepSpeed, vLLM and torch, by their whole names."""
+_LIBRARY_CLASS: Final = re.compile(
+    r"[A-Z]\w*(?:RotaryEmbedding|(?:2D|3D|Transformer|Condition|Adapter)Model|DecoderLayer|EncoderLayer"
+    r"|(?:Sdpa|Flash\w*|Self|Cross)Attention"
+    r"|ForCausalLM|ForConditionalGeneration|ForSequenceClassification|ForTokenClassification|Pipeline|Scheduler"
+    r"|TokenizerFast|ImageProcessor|FeatureExtractor|TrainerCallback|ProcessGroup\w*)"
+)
+"""Classes that are Transformers', Diffusers' or torch's by the ends of their names."""
+_CALLED: Final = re.compile(
+    r"TypeError: (?P<owner>[A-Z]\w*)\.\w+\(\) got an unexpected keyword argument '(?P<argument>\w+)'"
+)
 _PASSES_ON: Final = {
     "torch",
     "torch_npu",
@@ -64,9 +74,10 @@ def refused_match(text: str, frames: Sequence[Frame]) -> Match | None:
     found = REFUSED.search(text)
     if found is None:
         return None
+    called = _CALLED.search(text)
     if not frames:
-        return _of_library(found["owner"] or "")
-    caller = frames[-1].file
+        return _of_library(found["owner"] or "") or _of_called(called)
+    caller = _caller(frames)
     if _REMOTE.search(caller) and "KeyError" not in text:
         return _match(
             phrase("The code that comes with the model was written for another release of Transformers."),
@@ -79,10 +90,14 @@ def refused_match(text: str, frames: Sequence[Frame]) -> Match | None:
     if "KeyError" in text:
         return _unknown_model() if "/transformers/models/auto/" in caller else None
     installed = _INSTALLED.search(caller)
+    if installed is None or installed[1] in _PASSES_ON:
+        told = _of_called(called)
+        if told is not None:
+            return told
     if installed is None or installed[1] in _PASSES_ON or "cannot import name" in text:
         return None
     if found["owner"] and not _OF_LIBRARIES.search(found["owner"]):
-        return None
+        return _of_library(found["owner"])
     return _match(
         phrase(
             "The package {package} calls another one in a way that the installed release does not take.",
@@ -93,9 +108,15 @@ def refused_match(text: str, frames: Sequence[Frame]) -> Match | None:
     )
 
 
+def _caller(frames: Sequence[Frame]) -> str:
+    """The file that asked: what torch's modules do when they are called, or asked for an attribute, is passed by."""
+    files = [frame.file.replace("\\", "/") for frame in frames]
+    return next((file for file in reversed(files) if not file.endswith("/torch/nn/modules/module.py")), files[-1])
+
+
 def _of_library(owner: str) -> Match | None:
     """What it says that a class lacks an attribute, where nothing tells who asked; None for other than known ones."""
-    if not _KNOWN_CLASS.fullmatch(owner):
+    if not (_KNOWN_CLASS.fullmatch(owner) or _LIBRARY_CLASS.fullmatch(owner)):
         return None
     return _match(
         phrase(
@@ -103,6 +124,28 @@ def _of_library(owner: str) -> Match | None:
         ),
         phrase("Install the releases that belong together: those that the project which asks for it pins."),
         weight=40,
+    )
+
+
+def _of_called(called: re.Match[str] | None) -> Match | None:
+    """What it says that a call refuses an argument, by the class that was called; None for others.
+
+    Many programs have a Trainer of their own, and misspell its arguments.
+    """
+    if (
+        called is None
+        or called["owner"] == "Trainer"
+        or not (_KNOWN_CLASS.fullmatch(called["owner"]) or _LIBRARY_CLASS.fullmatch(called["owner"]))
+    ):
+        return None
+    return _match(
+        phrase(
+            "{owner} is a class of a library; the installed release of it does not take the argument {argument}.",
+            owner=called["owner"],
+            argument=called["argument"],
+        ),
+        phrase("Install the releases that belong together: those that the project which asks for it pins."),
+        weight=42,
     )
 
 

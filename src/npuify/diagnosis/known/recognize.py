@@ -12,6 +12,7 @@ from .fits import REFUSED, refused_match
 from .installers import build_match
 from .names import LACKS, name_match
 from .origins import origin_match
+from .owners import NAMES, owner_match, system_match
 from .packages import ASKS, package_match
 from .parts import part_match
 from .refusals import REFUSES, refusal_match
@@ -68,6 +69,12 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
     if REFUSES.search(text):
         refusal = refusal_match(text, frames)
         found += [refusal] if refusal is not None else []
+    if NAMES.search(text):
+        owner = owner_match(text)
+        found += [owner] if owner is not None else []
+    if not found and not light:
+        system = system_match(text)
+        found += [system] if system is not None else []
     if light:
         found = [
             one._replace(weight=min(one.weight, _LIGHT), role="hint") if one.role == "cause" and not one.loud else one

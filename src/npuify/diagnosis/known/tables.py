@@ -13,6 +13,7 @@ from npuify.knowledge.hand_written import environment
 from npuify.knowledge.members import named_member
 from npuify.knowledge.release.versions import releases
 from npuify.language import commas, phrase, sentences
+from npuify.model import Evidence
 
 from .signatures import Match
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from npuify.knowledge.frameworks.stacks import StackArgument
     from npuify.knowledge.frameworks.vllm import EngineArgument, VllmSet
     from npuify.knowledge.schema import ReleaseInfo
-    from npuify.model import Evidence
 
 SPEAKS: Final = re.compile(
     r": error: |KeyError: '[A-Z]|[A-Z]_[A-Z].* (?:should|must) be |cannot import name|No module named|has no attribute"
@@ -37,8 +37,13 @@ _REFUSED: Final = re.compile(
 )
 """What argparse says of options."""
 _VARIABLE: Final = re.compile(
-    r"KeyError: '(?P<key>[A-Z][A-Z0-9_]+)'|\b(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+) (?:should|must) be\b"
+    r"KeyError: '(?P<key>[A-Z][A-Z0-9_]+)(?:'|$)|\b(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+) (?:should|must) be\b"
 )
+LAUNCHERS: Final = re.compile(
+    r"(?:LOCAL_|NODE_|GROUP_|GLOBAL_)?RANK|(?:LOCAL_|GROUP_)?WORLD_SIZE|MASTER_(?:ADDR|PORT)|LOCAL_PROCESS_INDEX|NNODES"
+    r"|TORCHELASTIC_\w+|SLURM_\w+|OMPI_\w+|PMIX?_\w+|MV2_\w+|PBS_\w+|LSB_\w+"
+)
+"""Variables of torchrun, Slurm, Open MPI and the other launchers and schedulers."""
 _NAME: Final = re.compile(
     r"cannot import name '(?P<name>\w+)' from '(?P<source>[\w.]+)'|No module named '(?P<module>[\w.]+)'"
     r"|module '(?P<owner>[\w.]+)' has no attribute '(?P<attribute>\w+)'"
@@ -122,6 +127,8 @@ def _starts(program: str, commands: Sequence[str]) -> bool:
 def _variable(text: str) -> Match | None:
     """A variable of CUDA's that a program demands, or one of Ascend's with a value that is refused."""
     found = _VARIABLE.search(text)
+    if found is not None and found["key"] and LAUNCHERS.fullmatch(found["key"]):
+        return _of_launcher(found["key"])
     row = environment().get(found["key"] or found["name"]) if found is not None else None
     if found is None or row is None:
         return None
@@ -135,6 +142,20 @@ def _variable(text: str) -> Match | None:
         weight=78 if demanded else 64,
         evidence=row.evidence,
         source=row.source,
+    )
+
+
+def _of_launcher(name: str) -> Match:
+    """A variable that a launcher sets, and that is not there."""
+    why = phrase("{name} is set by a launcher (torchrun, srun, mpirun); nothing has set it here.", name=name)
+    return _match(
+        f"variable-{name}",
+        why,
+        "",
+        cause="launched-alone",
+        weight=80,
+        evidence=Evidence.DOCUMENTED,
+        source="pytorch.org/docs/stable/elastic/run.html; slurm.schedmd.com/srun.html; docs.open-mpi.org",
     )
 
 

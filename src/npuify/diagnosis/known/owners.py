@@ -1,0 +1,151 @@
+"""Whose a library or command is that is missing, or fails; and errors of the system by their own words."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from npuify.knowledge.failures import causes, exception_fact
+from npuify.knowledge.hand_written import DATA, read_rows
+from npuify.language import phrase
+from npuify.model import Evidence, NpuifyError
+
+from .signatures import Match
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+FILE: Final = "owners.toml"
+
+Kind = Literal["library", "command", "fails"]
+
+NAMES: Final = re.compile(
+    r"cannot open shared|shared librar|dynamic library|cannot find -l|not found|executable file|execve|No such file"
+    r"|non-zero exit|returned exit|exited with|died with"
+)
+"""Lines that may name a library or a command."""
+_NAMED: Final[dict[Kind, tuple[re.Pattern[str], ...]]] = {
+    "library": (
+        re.compile(r"\blib([\w+-]+)\.so[\w.]*: cannot open shared object"),
+        re.compile(
+            r"(?:[Cc]ould not|[Uu]nable to|[Ff]ailed to) load (?:dynamic |shared )?library '?(?:\S*/)?lib([\w+-]+)\.so"
+        ),
+        re.compile(r"cannot find -l([\w+-]+)"),
+    ),
+    "command": (
+        re.compile(r"(?:^|[\s:'\"/])([\w.+-]+): (?:command )?not found\b"),
+        re.compile(r"exec: \"(?:\S*/)?([\w.+-]+)\": (?:executable file not found|stat)"),
+        re.compile(r"execve\(\): (?:\S*/)?([\w.+-]+): No such file"),
+        re.compile(r"No such file or directory: ['\"]([A-Za-z][\w+-]*)['\"]"),
+        re.compile(r"/s?bin/([\w.+-]+): No such file"),
+        re.compile(r"\b([a-z][\w+-]*) not found in \["),
+    ),
+    "fails": (
+        re.compile(r"[Cc]ommand '?\[?'(?:[^'\s]*/)?([\w.+-]+)[' ].*(?:non-zero exit|died with|exit (?:status|code))"),
+    ),
+}  # fmt: skip
+_SYSTEM: Final = re.compile(r"\[system:(\d+)\]|\(os error (\d+)\)")
+"""How Boost and Rust write the system's number of an error."""
+_NOT_BY_WORDS: Final = {errno.EPERM, errno.ENOENT, errno.EINVAL, errno.EEXIST, errno.EDOM, errno.ERANGE, errno.ENODATA}
+"""Numbers whose words are said of other things as well."""
+_WEIGHT: Final = 40
+
+
+class Owner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``owners.toml``; its head says what the fields mean."""
+
+    name: str
+    kind: Kind
+    names: str
+    cause: str
+    weight: int
+    evidence: Evidence
+    source: str
+    why: str = ""
+    fix: str = ""
+
+
+@cache
+def owners() -> tuple[tuple[re.Pattern[str], Owner], ...]:
+    """Every row with its pattern.
+
+    Raises:
+        NpuifyError: a row names a cause that does not exist.
+    """
+    rows = tuple(read_rows(DATA / FILE, "owner", Owner))
+    for row in rows:
+        if row.cause not in causes():
+            raise NpuifyError(phrase("there is no cause {cause!r}", cause=row.cause), file=str(DATA / FILE))
+    return tuple((re.compile(row.names), row) for row in rows)
+
+
+def owner_match(text: str) -> Match | None:
+    """What it says that a library or command is missing, or fails, by whose it is; None where nobody's is named.
+
+    Args:
+        text: a line.
+    """
+    for kind, name in _named(text):
+        row = next((row for names, row in owners() if row.kind == kind and names.fullmatch(name)), None)
+        if row is not None:
+            return Match(
+                name=row.name,
+                meaning=row.why or row.name.replace("-", " "),
+                cause=row.cause,
+                role="cause",
+                weight=row.weight,
+                evidence=row.evidence,
+                source=row.source,
+                why=row.why,
+                fix=row.fix,
+            )
+    return None
+
+
+def _named(text: str) -> Iterator[tuple[Kind, str]]:
+    for kind, patterns in _NAMED.items():
+        for pattern in patterns:
+            for found in pattern.finditer(text):
+                yield kind, found[1]
+
+
+@cache
+def _words() -> tuple[re.Pattern[str], dict[str, int]]:
+    """What finds the words that the system has for its errors, and the number of each."""
+    numbers = {
+        os.strerror(number): number
+        for number in sorted(errno.errorcode, reverse=True)
+        if number not in _NOT_BY_WORDS and exception_fact("", number) is not None
+    }
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, numbers))})\b"), numbers
+
+
+def system_match(text: str) -> Match | None:
+    """What an error of the system says, told by its number or by the words that the system has for it; else None.
+
+    Args:
+        text: a line of which nothing else is known.
+    """
+    found = _SYSTEM.search(text)
+    words, numbers = _words()
+    said = words.search(text) if found is None else None
+    number = int(found[1] or found[2]) if found is not None else numbers[said[0]] if said is not None else None
+    fact = exception_fact("", number) if number is not None else None
+    if fact is None:
+        return None
+    return Match(
+        name=f"system-error-{number}",
+        meaning=fact.why or causes()[fact.cause].why,
+        cause=fact.cause,
+        role="cause",
+        weight=min(fact.weight, _WEIGHT),
+        evidence=fact.evidence,
+        source=fact.source,
+        why=fact.why,
+        fix=fact.fix,
+    )
