@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.own_cuda import may_define_cuda
@@ -18,13 +17,14 @@ from npuify.project.import_graph import imports_of
 from npuify.project.traces import Trace, trace
 from npuify.rules.common.npu_support import supports_npu
 from npuify.rules.devices.default_types import may_make_default_type, sets_cuda_as_default
-from npuify.rules.packages.imports import IMPORTING, import_names
+from npuify.rules.packages.imports import import_names
 from npuify.source.python.python2 import may_be_python_2
 
 if TYPE_CHECKING:
     from array import array
 
     from npuify.engine.kept.cache import Stamp
+    from npuify.project.import_graph import Imports
     from npuify.rules.selection import Selection
 
 FILES_PER_PROCESS = 1000
@@ -71,14 +71,7 @@ class Prefilter:
         self._arguments = (selection, style, place_on_npu, soc, None, own)
         self._opt_ins = selection.opt_ins
         self._rules = rules or RuleSet(rules_to_run(selection), style, place_on_npu=place_on_npu, soc=soc)
-        self._packages = frozenset(name for name in import_names() if name.partition(".")[0] not in own)
-        self._parts = tuple(name.lower().encode() for name in self._packages if "." in name)
-        tops = sorted({name.partition(".")[0].lower() for name in self._packages})
-        self._words = frozenset(f"{before}{top}".encode() for top in tops for before in IMPORTING)
-        self._imported = re.compile(
-            rb"^[ \t]*(?:import[ \t][^\n]*|from[ \t]+)\b(?:%b)\b" % "|".join(map(re.escape, tops)).encode(),
-            re.MULTILINE,
-        )
+        self._packages = frozenset(name.lower() for name in import_names() if name.partition(".")[0] not in own)
 
     def __reduce__(self) -> tuple[type[Prefilter], tuple[Selection, str, bool, str, None, frozenset[str]]]:
         return Prefilter, self._arguments
@@ -100,11 +93,10 @@ class Prefilter:
         shows = Trace()
         if file.kind in ("python", "notebook"):
             shows = trace(lower, rules.imports, notebook=file.kind == "notebook")
+        imports = imports_of(raw) if is_python else None
         python = is_python and (
             rules.may_concern(lower)
-            or any(name.partition(".")[0] in self._packages for name, _ in shows.imports)
-            or any(part in lower for part in self._parts)
-            or self._imports_package(lower)
+            or self._imports_package(imports)
             # Without a word of any rule it would never be parsed, and nobody told that it is no Python 3.
             or may_be_python_2(raw)
         )
@@ -127,13 +119,19 @@ class Prefilter:
             sets_default_type=python and file.kind == "python" and sets_cuda_as_default(raw),
             makes_default_type=file.kind == "python" and may_make_default_type(raw),
             trace=shows,
-            imports=imports_of(raw) if file.kind == "python" else None,
+            imports=imports if file.kind == "python" else None,
         )
         return Prefiltered(known, rules.words.matches(lower) if python else None)
 
-    def _imports_package(self, lower: bytes) -> bool:
-        """Whether a file, in lower case, imports a package that fails or differs on an NPU machine."""
-        return not self._rules.words.in_text(lower).isdisjoint(self._words) and self._imported.search(lower) is not None
+    def _imports_package(self, imports: Imports | None) -> bool:
+        """Whether one of these imports is of a package, or a part of one, that fails or differs on an NPU machine."""
+        for name in imports.absolute if imports is not None else ():
+            whole = name.lower()
+            while whole:
+                if whole in self._packages:
+                    return True
+                whole = whole.rpartition(".")[0]
+        return False
 
 
 _WIDE = ((b"\xff\xfe\0\0", "UTF-32"), (b"\0\0\xfe\xff", "UTF-32"), (b"\xff\xfe", "UTF-16"), (b"\xfe\xff", "UTF-16"))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 _IMPORT: Final = re.compile(
-    rb"[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#]*)"
+    rb"[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#;]*)"
     rb"|import[ \t]+(?P<plain>[\w., \t]+))"
 )
 CHOOSING: Final = re.compile(
@@ -32,6 +32,8 @@ _CHOOSING_WORDS: Final = (
 _RUNNING_WORDS: Final = (b"exec(", b"run_path(", b"spec_from_file_location(")
 """What runs a file that is named by its path."""
 _NAMED_FILE: Final = re.compile(rb"[\"'](?:\./)?(?P<path>[A-Za-z_][\w/]*)\.py[\"']")
+_NEXT: Final = re.compile(rb"[ \t]*;[ \t]*(?=import\b|from\b)")
+"""What stands between two statements on a line."""
 _NAME: Final = re.compile(rb"[A-Za-z_][\w.]*")
 _COMMENT: Final = re.compile(rb"#[^\n]*")
 
@@ -105,26 +107,29 @@ def _statements(raw: bytes) -> Iterator[Statement]:
     at = raw.find(b"import")
     while at >= 0:
         start = raw.rfind(b"\n", 0, at) + 1
-        # What stands behind a statement on its last line is no other one.
+        # What stands behind a statement on its last line is another one only behind a semicolon.
         match = _IMPORT.match(raw, start) if start > end else None
-        at = raw.find(b"import", match.end() if match is not None else at + 1)
-        if match is None:
-            continue
-        end = match.end()
         line += raw.count(b"\n", counted, start)
         counted = start
-        is_indented = raw[start] in b" \t"
-        if match["plain"] is not None:
-            names = [_NAME.match(part.strip()) for part in match["plain"].split(b",")]
-            yield Statement(line, is_indented, tuple(dict.fromkeys(name[0].decode() for name in names if name)))
-            continue
-        base, dots = match["module"].decode(), match["dots"].decode()
-        found = [name.decode() for name in _NAME.findall(_COMMENT.sub(b"", match["names"])) if name != b"as"]
-        listed = tuple(dict.fromkeys([base, *(f"{base}.{name}" if base else name for name in found)]))
-        if dots:
-            yield Statement(line, is_indented, (), tuple(f"{dots}{name}" for name in listed))
-        else:
-            yield Statement(line, is_indented, tuple(name for name in listed if name))
+        while match is not None:
+            end = match.end()
+            at = end
+            yield _statement(match, line, is_indented=raw[start] in b" \t")
+            following = _NEXT.match(raw, end)
+            match = _IMPORT.match(raw, following.end()) if following is not None else None
+        at = raw.find(b"import", at + 1)
+
+
+def _statement(match: re.Match[bytes], line: int, *, is_indented: bool) -> Statement:
+    if match["plain"] is not None:
+        names = [_NAME.match(part.strip()) for part in match["plain"].split(b",")]
+        return Statement(line, is_indented, tuple(dict.fromkeys(name[0].decode() for name in names if name)))
+    base, dots = match["module"].decode(), match["dots"].decode()
+    found = [name.decode() for name in _NAME.findall(_COMMENT.sub(b"", match["names"])) if name != b"as"]
+    listed = tuple(dict.fromkeys([base, *(f"{base}.{name}" if base else name for name in found)]))
+    if dots:
+        return Statement(line, is_indented, (), tuple(f"{dots}{name}" for name in listed))
+    return Statement(line, is_indented, tuple(name for name in listed if name))
 
 
 class ImportGraph(Closures):
