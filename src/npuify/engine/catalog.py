@@ -48,6 +48,7 @@ MODULES = (
     "rules.distributed.backends",
     "rules.devices.profiling",
     "rules.environment.python_variables",
+    "rules.environment.nvidia_smi",
     "rules.environment.read_files",
     "rules.devices.libraries",
     "rules.stacks.foreign_words",

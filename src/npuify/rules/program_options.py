@@ -16,6 +16,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.analysis.project import is_test
 from npuify.knowledge.frameworks.variables import framework_in
 from npuify.model import Safety
+from npuify.rules.option_syntax import (
+    allowed_values,
+    called_by,
+    choices_of,
+    compared_with,
+    declares_option,
+    destination_of,
+    field_of,
+    members_of,
+    name_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -164,9 +175,9 @@ class ProgramOptions:
         """The names of the classes that a field ``owner`` is declared to have."""
         tree = self._tree(file)
         for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.AnnAssign) and _name(node.target) == owner:
+            if isinstance(node, ast.AnnAssign) and name_of(node.target) == owner:
                 yield from (
-                    _name(one) for one in ast.walk(node.annotation) if isinstance(one, (ast.Name, ast.Attribute))
+                    name_of(one) for one in ast.walk(node.annotation) if isinstance(one, (ast.Name, ast.Attribute))
                 )
 
     def _tree(self, file: str) -> ast.Module | None:
@@ -205,7 +216,7 @@ class ProgramOptions:
 
     def _with_field(self, option: str) -> list[str]:
         """Files, tests aside, in which a class may have a field of the option's name."""
-        name = _field(option)
+        name = field_of(option)
         return (
             self._files_with(name, re.compile(rf"^[ \t]+{re.escape(name)}[ \t]*:".encode(), re.MULTILINE))
             if name
@@ -235,11 +246,11 @@ class ProgramOptions:
             return
         raw = self.read(file)
         for node in ast.walk(tree):
-            if isinstance(node, ast.Call) and _name(node.func) in _DECLARING and _declares(node, option):
+            if isinstance(node, ast.Call) and name_of(node.func) in _DECLARING and declares_option(node, option):
                 yield self._one(
-                    file, raw, tree, node.lineno, _choices(node), _destination(node, option), value, counterpart
+                    file, raw, tree, node.lineno, choices_of(node), destination_of(node, option), value, counterpart
                 )
-        for _, use in self._fields_in(file, _field(option), value, counterpart, program):
+        for _, use in self._fields_in(file, field_of(option), value, counterpart, program):
             yield use
 
     def _fields_in(
@@ -253,11 +264,11 @@ class ProgramOptions:
         raw = self.read(file)
         for node in ast.walk(tree):
             if isinstance(node, ast.ClassDef) and any(
-                "dataclass" in _name(_called(one)) for one in node.decorator_list
+                "dataclass" in name_of(called_by(one)) for one in node.decorator_list
             ):
                 for field in node.body:
-                    if isinstance(field, ast.AnnAssign) and _name(field.target) == name:
-                        allowed = _allowed(field) or _members(field, tree)
+                    if isinstance(field, ast.AnnAssign) and name_of(field.target) == name:
+                        allowed = allowed_values(field) or members_of(field, tree)
                         use = self._one(file, raw, tree, field.lineno, allowed, name, value, counterpart)
                         is_parsed = self._parses_fields(raw, program)
                         yield node.name, use if is_parsed else use._replace(safety=Safety.REVIEW)
@@ -284,7 +295,7 @@ class ProgramOptions:
     ) -> OptionUse:
         texts = tuple(str(choice.value) for choice in choices)
         matter = [choice for choice in choices if choice.value == value]
-        matter += _compared(tree, destination, value)
+        matter += compared_with(tree, destination, value)
         lines = raw.splitlines(keepends=True)
         starts = [0]
         for line in lines:
@@ -321,83 +332,3 @@ def _common(file: str, other: str) -> int:
             break
         count += 1
     return count
-
-
-def _name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
-def _called(decorator: ast.expr) -> ast.expr:
-    return decorator.func if isinstance(decorator, ast.Call) else decorator
-
-
-def _field(option: str) -> str:
-    """The name of a dataclass' field for an option; empty for one letter, which fields hardly have."""
-    name = option.lstrip("-").replace("-", "_")
-    return name if name.isidentifier() and len(name) > 1 else ""
-
-
-def _allowed(field: ast.AnnAssign) -> list[ast.Constant]:
-    """The values that ``Literal[...]`` or the metadata of a field allow; none where any is."""
-    for node in ast.walk(field):
-        values: ast.expr | None = None
-        if isinstance(node, ast.Subscript) and _name(node.value) == "Literal":
-            values = node.slice
-        elif isinstance(node, ast.Dict):
-            keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
-            values = node.values[keys.index("choices")] if "choices" in keys else None
-        if isinstance(values, ast.Constant):
-            return [values]
-        if isinstance(values, (ast.List, ast.Tuple, ast.Set)):
-            return [one for one in values.elts if isinstance(one, ast.Constant)]
-    return []
-
-
-def _members(field: ast.AnnAssign, tree: ast.Module) -> list[ast.Constant]:
-    """The names in an enumeration of the same file that is the type of a field; none where the type is another."""
-    wanted = _name(field.annotation)
-    for node in tree.body:
-        if isinstance(node, ast.ClassDef) and node.name == wanted and any("Enum" in _name(base) for base in node.bases):
-            targets = [
-                one.targets[0]
-                for one in node.body
-                if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
-            ]
-            return [ast.copy_location(ast.Constant(_name(target)), target) for target in targets]
-    return []
-
-
-def _declares(call: ast.Call, option: str) -> bool:
-    return any(isinstance(one, ast.Constant) and one.value == option for one in call.args)
-
-
-def _choices(call: ast.Call) -> list[ast.Constant]:
-    for keyword in call.keywords:
-        values = keyword.value
-        if keyword.arg == "type" and isinstance(values, ast.Call) and _name(values.func) == "Choice" and values.args:
-            values = values.args[0]
-        elif keyword.arg != "choices":
-            continue
-        if isinstance(values, (ast.List, ast.Tuple, ast.Set)):
-            return [one for one in values.elts if isinstance(one, ast.Constant)]
-    return []
-
-
-def _destination(call: ast.Call, option: str) -> str:
-    for keyword in call.keywords:
-        if keyword.arg == "dest" and isinstance(keyword.value, ast.Constant):
-            return str(keyword.value.value)
-    names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
-    longest = next((name for name in names if name.startswith("--")), option)
-    return longest.lstrip("-").replace("-", "_")
-
-
-def _compared(tree: ast.Module, destination: str, value: str) -> list[ast.Constant]:
-    """Strings that the option's value is compared with, as in ``args.device == "cuda"``."""
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Compare):
-            sides = [node.left, *node.comparators]
-            if any(_name(side) == destination for side in sides):
-                found += [side for side in sides if isinstance(side, ast.Constant) and side.value == value]
-    return found

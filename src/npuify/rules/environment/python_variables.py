@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
 from npuify.language import phrase, semicolons
-from npuify.model import Evidence, Safety, Severity
+from npuify.model import Safety, Severity
 from npuify.rules.common.mixed import hides_cards_from_others
+from npuify.rules.environment.nvidia_smi import runs_in_shell
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -26,15 +27,6 @@ _SET_IN_COMMAND = re.compile(
 )
 """Where a command of a shell, or of a container, sets a variable; an argument of a program is none."""
 _VALUE_IN_COMMAND = re.compile(r"[\w,.:-]+(?=\s|$)")
-_SHELLS = frozenset(
-    f"{module}.{name}"
-    for module, names in {
-        "os": ("system", "popen"),
-        "subprocess": ("run", "call", "check_call", "check_output", "getoutput", "Popen"),
-    }.items()
-    for name in names
-)
-_SHELL_NAMES = "|".join(sorted(name.rpartition(".")[2] for name in _SHELLS)).encode()
 _WORDS = (
     *("cuda_", "nccl_", "nvidia_", "cublas_", "cudnn_", "_cuda", "nvte_", "torch_allow_tf32"),
     *(
@@ -250,7 +242,7 @@ def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator
     set_there, fact = next(((one, fact) for one, fact in named if fact is not None and fact.npu), (None, None))
     if set_there is None or fact is None:
         return
-    if not _runs_in_shell(node, file) and not _is_handed_on(node, fact.cuda, file):
+    if not runs_in_shell(node, file) and not _is_handed_on(node, fact.cuda, file):
         return
     given = _VALUE_IN_COMMAND.match(text, set_there.end())
     done = translate(fact, given[0] if given else None)
@@ -286,65 +278,6 @@ def _is_handed_on(node: ast.expr, name: str, file: PythonFile) -> bool:
     return any(isinstance(one, ast.Constant) and one.value == name for one in ast.walk(whole))
 
 
-_WITHOUT_PROGRAM = "torch.npu.mem_get_info() and torch.npu.get_device_name() work without an external program; "
-_NVIDIA_SMI = re.compile(r"(?:sudo\s+)?(?:\S*/)?nvidia-smi(?:\.exe)?(?=[\s|;&]|$)")
-
-
-@rule(
-    "NPU713",
-    "nvidia-smi-in-python",
-    Safety.MANUAL,
-    Severity.WARNING,
-    words=("nvidia-smi",),
-    evidence=Evidence.DOCUMENTED,
-    source="Ascend documentation of npu-smi",
-)
-def nvidia_smi_in_python(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
-    """Code runs nvidia-smi or checks for it; the tool for NPUs is npu-smi, with different options and output.
-
-    Code that parses its output must parse npu-smi's instead, or query torch.npu.
-    """
-    if not isinstance(node.value, str) or not _NVIDIA_SMI.match(node.value):
-        return
-    parent = file.parent(node)
-    if isinstance(parent, (ast.List, ast.Tuple)) and parent.elts[0] is not node:
-        return
-    looked_for = isinstance(parent, ast.Call) and file.qualname(parent.func) == "shutil.which"
-    if looked_for or _runs_in_shell(node, file):
-        yield file.report(
-            node,
-            "nvidia-smi does not list NPUs",
-            subject="nvidia-smi",
-            advice=(_WITHOUT_PROGRAM if file.framework in ("", "vLLM") else "")
-            + "npu-smi info, npu-smi info -l and npu-smi info -t usages -i 0 print the same in another format",
-        )
-
-
-def _runs_in_shell(node: ast.expr, file: PythonFile) -> bool:
-    """Whether a text, or what it is put together to, is handed to a shell, by whatever names."""
-    return _is_run_here(node, file) or _is_handed_to_shell(node, file)
-
-
-def _is_handed_to_shell(node: ast.expr, file: PythonFile) -> bool:
-    """Whether a shell gets the text in a loop over commands, or from a function that it is given to."""
-    whole: ast.expr = node
-    for up in file.ancestors(node):
-        joined = isinstance(up, (ast.JoinedStr, ast.BinOp, ast.Attribute)) or (
-            isinstance(up, ast.Call) and isinstance(whole, ast.Attribute) and whole.attr == "format"
-        )
-        if not joined or not isinstance(up, ast.expr):
-            break
-        whole = up
-    if isinstance(whole, ast.Attribute):
-        return False
-    for here in file.reaching(Reach.PROGRAM).flow(whole, file.model).occurrences:
-        call = here.file.parent(here.node)
-        if isinstance(call, ast.Call) and not here.depth and here.node in call.args:
-            if here.file.source.qualname(call.func) in _SHELLS:
-                return True
-    return False
-
-
 def _by_another_name(node: ast.Constant, file: PythonFile) -> tuple[ast.expr | None, bool]:
     """The value that a variable is given by a name that stands for it (``os.environ[KEY] = "0"``), and whether the
     environment is surely asked by that name. Where several values are given, or one of another file, it is the first
@@ -372,25 +305,6 @@ def _by_another_name(node: ast.Constant, file: PythonFile) -> tuple[ast.expr | N
 
 def _names_environment(code: str) -> bool:
     return _ENVIRONMENT.search(code[-40:]) is not None
-
-
-def _is_run_here(node: ast.expr, file: PythonFile) -> bool:
-    """Whether a text is handed to a shell where it stands, or by a name of this file."""
-    for up in file.ancestors(node):
-        if isinstance(up, ast.Call):
-            name = file.qualname(up.func) or ""
-            if name in _SHELLS:
-                return True
-            if not (isinstance(up.func, ast.Attribute) and up.func.attr in ("format", "join", "append")):
-                return False
-        elif isinstance(up, (ast.Assign, ast.AugAssign)):
-            targets = up.targets if isinstance(up, ast.Assign) else [up.target]
-            names = b"|".join(re.escape(one.id.encode()) for one in targets if isinstance(one, ast.Name))
-            calls = rb"\b(?:" + _SHELL_NAMES + rb")\(\s*(?:" + names + rb")\b"
-            return bool(names) and re.search(calls, file.source.data) is not None
-        elif not isinstance(up, (ast.JoinedStr, ast.BinOp, ast.expr)):
-            return False
-    return False
 
 
 def _context(

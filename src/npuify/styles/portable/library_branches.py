@@ -138,7 +138,8 @@ def _text(alias: ast.alias) -> str:
 
 def amp(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``apex.amp`` stays for CUDA; on an NPU autocast and a GradScaler do what its opt level means."""
-    from npuify.rules.precision.apex_amp import AmpUse, autocast_around
+    from npuify.rules.precision.apex_amp import autocast_around
+    from npuify.rules.precision.apex_amp_reading import AmpUse
 
     used = file.recall("apex.amp")
     if not isinstance(used, AmpUse):
