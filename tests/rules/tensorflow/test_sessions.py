@@ -235,3 +235,22 @@ def test_hiding_all_gpus_is_worth_a_note(call: str, severity: str) -> None:
 def test_tensorflow_that_splits_data_for_torch_is_left_alone() -> None:
     text = f"import torch\n{TF}gpus = tf.config.list_physical_devices('GPU')\nx = tf.distribute.InputContext()\n"
     assert not [found for found in findings(text) if found.code == "NPU903"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("tf.contrib.estimator.stop_if_no_increase_hook(e, 'f1', 500)", True),
+        ("from tensorflow.contrib import estimator\nestimator.InMemoryEvaluatorHook(e, f)", True),
+        ("tf.contrib.data.Dataset.from_tensor_slices(x)", True),
+        ("tf.contrib.data.TextLineDataset(x)", True),
+        ("tf.contrib.estimator.LinearEstimator(h, c)", True),
+        ("tf.estimator.experimental.stop_if_no_increase_hook(e, 'f1', 500)", False),
+        ("tf.contrib.data.map_and_batch(f, 3)", False),
+    ],
+)
+def test_what_moved_before_the_last_release_is_told(text: str, told: bool) -> None:
+    found = [
+        one for one in findings(f"{TF}{text}\n", tensorflow="1") if one.code == "NPU903" and "moved to" in one.message
+    ]
+    assert bool(found) == told
