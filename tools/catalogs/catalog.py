@@ -13,8 +13,10 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from npuify.helpers import compute_device
+from npuify.language.code import texts_of_code
 from npuify.scripts.template import comments
-from tools.catalogs.domains import CATALOGS, COMMENTED, PACKAGE, domain_of, files_with_texts
+from tools.catalogs.domains import CATALOGS, CODE, COMMENTED, PACKAGE, code_with_texts, domain_of, files_with_texts
 from tools.catalogs.python_texts import Glued, texts_of
 from tools.catalogs.schemas import texts_of_schemas
 from tools.catalogs.tables import texts_of_table
@@ -64,6 +66,14 @@ def extract() -> Extracted:
             if message.one not in seen:
                 seen.add(message.one)
                 texts.setdefault(domain_of(path), []).append(message)
+    in_code = [(path.relative_to(PACKAGE).as_posix(), path.read_text("utf-8"), of) for path, of in code_with_texts()]
+    in_code.append(("helpers/compute_device.py", compute_device.TEXT, CODE["helpers"]))
+    of_code: set[str] = set()
+    for file, source, domain in in_code:
+        for text in texts_of_code(source):
+            if text not in of_code:
+                of_code.add(text)
+                texts.setdefault(domain, []).append(Message(text, "", file))
     for text, file in texts_of_schemas():
         if text not in seen:
             seen.add(text)

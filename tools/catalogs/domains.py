@@ -80,6 +80,28 @@ def domain_of(path: Path) -> str:
     return parts[0] if len(parts) > 1 else "root"
 
 
+CODE = {
+    "helpers": "code-helpers",
+    "distribute/runtime": "code-distribute",
+    "launch/templates": "code-launch",
+    "handover/scripts": "code-handover",
+    "scaffold/templates": "code-scaffold",
+}
+"""Folders of code that is written into projects, whose comments are texts, and their catalogs."""
+_ENGLISH_CODE = ("helpers/__init__.py", "helpers/compute_device.py", "helpers/replacements/")
+"""What of it is no code that is written, or stays in English: what takes the place of kernels is mathematics."""
+
+
+def code_with_texts() -> list[tuple[Path, str]]:
+    """Modules that are written into projects, each with the name of its catalog."""
+    found = []
+    for folder, domain in CODE.items():
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            if not path.relative_to(PACKAGE).as_posix().startswith(_ENGLISH_CODE):
+                found.append((path, domain))
+    return found
+
+
 def files_with_texts() -> list[Path]:
     """All files that have texts, in order."""
     found = [

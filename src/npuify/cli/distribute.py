@@ -21,6 +21,7 @@ from npuify.cli.common.options import (
     chosen_mode,
     settings,
 )
+from npuify.language import phrase
 
 
 class Scaling(str, Enum):
@@ -95,7 +96,7 @@ def distribute(
 
     modes = {"copy": destination is not None, "diff": diff, "check": check}
     example = "npuify distribute SRC -o DEST --entry FILE"
-    mode = chosen_mode(modes, what="converted project", flags="-o DEST, --diff, --check", example=example)
+    mode = chosen_mode(modes, what=phrase("converted project"), flags="-o DEST, --diff, --check", example=example)
     if not entry:
         if not source.is_file():
             raise NpuifyError(

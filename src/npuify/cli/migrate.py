@@ -36,6 +36,7 @@ from npuify.cli.common.options import (
     chosen_mode,
     settings,
 )
+from npuify.language import phrase
 
 
 @cleaning_up()
@@ -96,7 +97,7 @@ def migrate(
 
     modes = {"copy": destination is not None, "diff": diff, "check": check, "in-place": in_place}
     flags = "-o DEST, --diff, --check, --in-place"
-    mode = chosen_mode(modes, what="migrated project", flags=flags, example="npuify migrate SRC -o DEST")
+    mode = chosen_mode(modes, what=phrase("migrated project"), flags=flags, example="npuify migrate SRC -o DEST")
     if force and mode != "copy":
         raise NpuifyError("--force needs -o DEST")
     options = settings(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +29,8 @@ from npuify.distribute.reading.program import Program
 from npuify.distribute.refusals import HELPER, refuse, refuse_at_sight
 from npuify.distribute.tensorflow import convert_tensorflow, is_tensorflow
 from npuify.engine.alone import ENGINE
-from npuify.language import commas, phrase
+from npuify.language import commas, phrase, speaking
+from npuify.language.code import code_in_language
 from npuify.model import Change, Finding, NpuifyError, Position
 
 if TYPE_CHECKING:
@@ -67,13 +68,12 @@ class ConversionOptions(msgspec.Struct, frozen=True, kw_only=True):
     complete: bool = False
 
 
-@cache
 def helper_text() -> bytes:
-    """The module that is written beside the entry point."""
+    """The module that is written beside the entry point, its comments in the user's language."""
     text = (Path(__file__).parent / "runtime" / f"{HELPER}.py").read_text(encoding="utf-8")
     head, _, rest = text.partition("\n")
     assert head.startswith("# mypy:")
-    return f"# {_MARK}\n{rest}".encode()
+    return f"# {_MARK}\n{code_in_language(rest)}".encode()
 
 
 def distribute(
@@ -124,7 +124,7 @@ def distribute(
         if destination is None:
             raise NpuifyError("no destination is given", advice="specify one with -o, or use --diff or --check")
         check_destination(source, destination, force=force)
-    with ENGINE:
+    with speaking(options.language), ENGINE:
         result, contents = plan(source, conversion, options, progress)
     if mode != "copy" or is_refused(result):
         return result

@@ -11,6 +11,7 @@ from npuify.handover.marks import code, line_of
 from npuify.knowledge.machines import cann_packages
 from npuify.knowledge.release.versions import release_info
 from npuify.language import phrase
+from npuify.language.code import code_in_language
 from npuify.model import Severity
 from npuify.scripts.environment import environment_script
 from npuify.scripts.template import filled, in_language
@@ -41,7 +42,7 @@ def scripts(guide: Guide) -> dict[str, bytes]:
     return {
         "scripts/install.sh": install.encode("utf-8"),
         "scripts/environment.sh": environment_script(release).encode("utf-8"),
-        "scripts/check_npu.py": (_SCRIPTS / "check_npu.py").read_bytes(),
+        "scripts/check_npu.py": _check("check_npu.py"),
     }
 
 
@@ -65,8 +66,12 @@ def _scripts_for_tensorflow(guide: Guide) -> dict[str, bytes]:
     return {
         "scripts/install.sh": install.encode("utf-8"),
         "scripts/environment.sh": environment,
-        "scripts/check_npu.py": (_SCRIPTS / _CHECKS[adapter.line]).read_bytes(),
+        "scripts/check_npu.py": _check(_CHECKS[adapter.line]),
     }
+
+
+def _check(name: str) -> bytes:
+    return code_in_language((_SCRIPTS / name).read_text(encoding="utf-8")).encode("utf-8")
 
 
 def _release_of(bound: str) -> list[int]:

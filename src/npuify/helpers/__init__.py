@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from npuify.language import ENGLISH, spoken
+
 MARK: Final = "npuify: ignore-file - written by `npuify migrate"
 """Stands in the first line of each, by which it is known again and passed over."""
 
@@ -41,21 +43,19 @@ _FILES: Final = {
 }
 
 
-@cache
 def helper_text(module: str) -> bytes:
-    """What is written into a project as ``module``."""
+    """What is written into a project as ``module``, its comments in the user's language."""
     name, option = _FILES[module]
-    return _marked(Path(__file__).parent / name, option)
+    return _marked(Path(__file__).parent / name, option, spoken())
 
 
-@cache
 def kernel_text(module: str) -> bytes:
     """What is written into a project as a module of ``npuify_kernels``.
 
     Args:
         module: its name in ``helpers/replacements``.
     """
-    return _marked(_kernel_files()[module], " --replace-kernels")
+    return _marked(_kernel_files()[module], " --replace-kernels", spoken())
 
 
 def kernel_module(family: str) -> str:
@@ -70,8 +70,13 @@ def _kernel_files() -> dict[str, Path]:
     return {path.stem: path for path in [*top.glob("*/[!_]*.py"), *top.glob("*.py")]}
 
 
-def _marked(path: Path, option: str) -> bytes:
+@cache
+def _marked(path: Path, option: str, language: str) -> bytes:
     text = path.read_text(encoding="utf-8")
     head, _, rest = text.partition("\n")
     assert head.startswith("# mypy:")
+    if language != ENGLISH:
+        from npuify.language.code import code_in_language
+
+        rest = code_in_language(rest)
     return f"# {MARK}{option}`\n{rest}".encode()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from npuify.language import ENGLISH, spoken
+
 MARK: Final = b"npuify: ignore-file - the helper of `npuify migrate --style portable`"
 """Stands in the helper's first line, by which it is known again."""
 NAMES: Final = ("compute_device", "torch_compute_device", "npuify_device")
@@ -57,8 +59,13 @@ def __getattr__(name):
 
 
 def text() -> bytes:
-    """The helper's content."""
-    return TEXT.format(mark=MARK.decode()).encode()
+    """The helper's content, its comments in the user's language."""
+    made = TEXT.format(mark=MARK.decode())
+    if spoken() != ENGLISH:
+        from npuify.language.code import code_in_language
+
+        made = code_in_language(made)
+    return made.encode()
 
 
 def is_helper(raw: bytes) -> bool:

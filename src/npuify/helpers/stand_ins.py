@@ -85,7 +85,8 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 
 def pad(input, pad, mode="constant", value=None):
     """``torch.nn.functional.pad``: all modes, by joining and by choosing rows."""
-    for number, (before, after) in enumerate(zip(pad[0::2], pad[1::2])):  # noqa: B905 - Python 3.8 has no strict
+    # Python 3.8 has no strict.
+    for number, (before, after) in enumerate(zip(pad[0::2], pad[1::2])):  # noqa: B905
         dim = input.dim() - 1 - number
         if mode == "constant":
             input = _framed(input, dim, before, after, 0 if value is None else value)

@@ -45,6 +45,12 @@ def phrase(english: str, /, **values: object) -> str:
     return catalog.phrase(english, values)
 
 
+def phrase_in_code(english: str, /) -> str:
+    """A comment or docstring of code that is written into a project, which has catalogs of its own."""
+    catalog = _of_context.get(_of_process)
+    return english if catalog is None else catalog.in_code(english)
+
+
 def plural(one: str, many: str, count: int, /, **values: object) -> str:
     """A text for people that depends on a number, which the placeholder ``{count}`` stands for."""
     catalog = _of_context.get(_of_process)

@@ -6,8 +6,13 @@ import gettext
 import re
 from pathlib import Path
 from string import Formatter
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OF_CODE: Final = "code-"
+"""How catalogs begin that hold the comments of code which is written into projects."""
 FOLDERS: Final = {"zh": "zh_CN"}
 _FORMATTER: Final = Formatter()
 _CHINESE: Final = re.compile("[\u4e00-\u9fff]")
@@ -28,13 +33,11 @@ class Catalog:
 
     def __init__(self, language: str) -> None:
         self.language = language
-        self._texts: gettext.NullTranslations = gettext.NullTranslations()
         folder = Path(__file__).parent / FOLDERS[language] / "LC_MESSAGES"
-        for file in sorted(folder.glob("*.mo"), reverse=True):
-            with file.open("rb") as stream:
-                found = gettext.GNUTranslations(stream)
-            found.add_fallback(self._texts)
-            self._texts = found
+        files = sorted(folder.glob("*.mo"), reverse=True)
+        self._texts = _read(file for file in files if not file.name.startswith(OF_CODE))
+        self._files_of_code = [file for file in files if file.name.startswith(OF_CODE)]
+        self._of_code: gettext.NullTranslations | None = None
         self._known: dict[str, str] = {}
 
     def known(self, english: str) -> str:
@@ -62,12 +65,28 @@ class Catalog:
             found = self.known(one)
         return filled_in(found, {"count": count, **self._translated(values)})
 
+    def in_code(self, english: str) -> str:
+        """What the catalogs have for a text in code that is written; they are read when it is asked for."""
+        if self._of_code is None:
+            self._of_code = _read(self._files_of_code)
+        return self._of_code.gettext(english)
+
     def _translated(self, values: dict[str, object]) -> dict[str, object]:
         # A single word may be a name that happens to be a word of the catalog.
         return {
             name: self.known(value) if isinstance(value, str) and " " in value else value
             for name, value in values.items()
         }
+
+
+def _read(files: Iterable[Path]) -> gettext.NullTranslations:
+    texts: gettext.NullTranslations = gettext.NullTranslations()
+    for file in files:
+        with file.open("rb") as stream:
+            found = gettext.GNUTranslations(stream)
+        found.add_fallback(texts)
+        texts = found
+    return texts
 
 
 def filled_in(text: str, values: dict[str, object]) -> str:

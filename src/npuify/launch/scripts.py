@@ -11,6 +11,7 @@ from packaging.version import Version
 
 from npuify.knowledge.launching import launchers
 from npuify.language import phrase
+from npuify.language.code import code_in_language
 from npuify.launch.changes import passes_argument, spawns_itself
 from npuify.launch.template import filled, plain
 from npuify.launch.vllm import UNIT, set_in_words, unit, vllm_set
@@ -45,7 +46,7 @@ def scripts(
     if job.method == "vllm":
         made[UNIT] = unit(job, output / RUN)
     if job.method == "spawn" and spawns_itself(program) is None:
-        made["spawn_ranks.py"] = plain("spawn_ranks.py")
+        made["spawn_ranks.py"] = code_in_language(plain("spawn_ranks.py"))
     if vendor_script:
         made[VENDOR] = _shell(
             job,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge.release.versions import choose_release, release_info
 from npuify.language import commas, phrase, spoken
+from npuify.language.code import code_in_language
 from npuify.model import NpuifyError
 from npuify.scripts.template import in_language
 
@@ -94,6 +95,8 @@ def scaffold_training(
             text = source.read_text(encoding="utf-8")
             if source.suffix in (".sh", ".yaml", ".txt"):
                 text = in_language(text)
+            elif source.suffix == ".py":
+                text = code_in_language(text)
             text = text.replace(PACKAGE, package)
             # Braces of the templates' own code never stand doubled around one of these names.
             for key, value in values.items():

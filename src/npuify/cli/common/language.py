@@ -118,7 +118,10 @@ class _Formatter(_FormatterOfTyper):  # type: ignore[misc]
             "Options": phrase("Options"),
             "Commands": phrase("Commands"),
         }
-        super().write_heading(known.get(heading, heading))
+        if spoken() == ENGLISH:
+            super().write_heading(heading)
+        else:
+            self.write(f"{'':>{self.current_indent}}{known.get(heading, heading)}：\n")
 
     def write_text(self, paragraphs: str) -> None:
         if spoken() == ENGLISH:
