@@ -425,3 +425,9 @@ class TestSeveralPlaces:
             ("apex", "works-unchanged"),
             ("tensorrt", "works-unchanged"),
         ]
+
+
+def test_a_device_in_quotes_is_not_cleared_by_its_text(tmp_path: Path) -> None:
+    text = "import torch\nd = torch.device('cuda')\nif repr(d.type) == \"'cuda'\":\n    print('(cuda)')\n"
+    result = scanned(tmp_path, {"program.py": text})
+    assert [(one.code, one.start.line) for one in result.findings if one.start.line > 2] == [("NPU191", 3)]

@@ -146,7 +146,8 @@ def cleared_text(body: bytes, api: AbstractSet[str]) -> Cleared | None:
         return Cleared("build-flag")
     if _OPTION.fullmatch(body):
         return Cleared("option-name")
-    if _DEVICE.fullmatch(body) or _CODE.search(body) or _names_variable(body):
+    # In quotes or brackets it is how a device's text may be shown: "'cuda'" is what repr() gives.
+    if _DEVICE.fullmatch(body.strip(b"'\"<>()[]{},")) or _CODE.search(body) or _names_variable(body):
         return None
     if b" " in body or b"\n" in body:
         return Cleared("text")
