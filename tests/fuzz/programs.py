@@ -10,10 +10,12 @@ import random
 import textwrap
 from dataclasses import dataclass, field
 
-from . import configs, deep, moves, parts, training, wide
+from . import configs, deep, larger, moves, parts, training, wide
 
 WIDER = 500_000
 """The first seed whose programs have what ``configs``, ``moves`` and ``training`` make, too: the programs of those before stay."""
+LARGER = 800_000
+"""The first seed whose programs have what ``larger`` makes, too."""
 
 
 @dataclass
@@ -62,7 +64,7 @@ class Draft:
 def program(seed: int) -> dict[str, str]:
     """The files of a program; ``main.py`` is started."""
     draft = Draft(random.Random(seed))
-    devices, tensors, parts = (DEVICES, TENSORS, PARTS) if seed < WIDER else (MORE_DEVICES, MORE_TENSORS, MORE_PARTS)
+    devices, tensors, parts = KINDS[(seed >= WIDER) + (seed >= LARGER)]
     _import_torch(draft)
     for _ in range(draft.random.randint(1, 3)):
         device = draft.random.choice(devices)(draft)
@@ -348,3 +350,12 @@ PARTS = (*parts.PARTS, *wide.PARTS, *deep.PARTS)
 MORE_DEVICES = (*DEVICES, *configs.DEVICES, *configs.DEVICES)
 MORE_TENSORS = (*TENSORS, *moves.TENSORS, *moves.TENSORS)
 MORE_PARTS = (*PARTS, *training.PARTS, *training.PARTS)
+MOST_DEVICES = (*MORE_DEVICES, *larger.DEVICES, *larger.DEVICES, *larger.DEVICES)
+MOST_TENSORS = (*MORE_TENSORS, *larger.TENSORS, *larger.TENSORS)
+MOST_PARTS = (*MORE_PARTS, *larger.PARTS, *larger.PARTS, *larger.PARTS)
+KINDS = (
+    (DEVICES, TENSORS, PARTS),
+    (MORE_DEVICES, MORE_TENSORS, MORE_PARTS),
+    (MOST_DEVICES, MOST_TENSORS, MOST_PARTS),
+)
+"""What programs are made of, as their seeds grow."""

@@ -26,3 +26,4 @@ def is_cuda_wheel(version: str) -> bool:
 
 joined = "cu" + "da"
 print(torch.ones(2).to(joined), "cu" + "118", "cud" + "d")
+print(torch.ones(2).to("".join(["cu", "da"])), "-".join(["cu", "da"]))

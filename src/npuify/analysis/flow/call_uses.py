@@ -9,7 +9,7 @@ from npuify.analysis.arguments import parameter_for
 from npuify.analysis.classes import decorators
 from npuify.analysis.flow import device_names
 from npuify.analysis.flow.destinations import Use
-from npuify.analysis.flow.device_names import ADDING, COMPARING, LOOKING, names_device
+from npuify.analysis.flow.device_names import ADDING, COMPARING, HELPER, LOOKING, names_device
 from npuify.analysis.flow.devices import denotes_device, is_surely_device, lists_devices
 from npuify.analysis.flow.flows import callees, is_environment, option_names, reads
 from npuify.analysis.flow.owners import owner_of_table
@@ -39,7 +39,8 @@ def use_of_argument(node: ast.expr, call: ast.Call, file: FileModel, model: Engi
             return _as_parameter(node, call, file, model)
     if word in LOOKING and isinstance(call.func, ast.Attribute) and call.args:
         if node is call.args[0]:
-            return Use.KEY, f".{word}()", False
+            owner = getattr(call.func.value, "id", "")
+            return (Use.DEVICE if owner.endswith(HELPER) else Use.KEY), f".{word}()", False
         key = call.args[0]
         named = isinstance(key, ast.Constant) and isinstance(key.value, str) and names_device(key.value)
         return (Use.DEVICE, phrase("given for {key}", key=file.code(key)), False) if named else None

@@ -40,6 +40,9 @@ NAMES: Final = frozenset(
 )
 """Functions and methods that take a name or a pattern."""
 
+HELPER: Final = "compute_device"
+"""How the name of the module ends that a portable migration writes: its ``get`` takes a device."""
+
 LOOKING: Final = frozenset(("get", "pop", "getenv"))
 """Functions and methods that take a key, and what to give where it is not there."""
 

@@ -32,6 +32,8 @@ _TAKEN_APART = re.compile(
 """What follows a text that code reads."""
 _READING = re.compile(rb"(?:\bloads?|safe_load|literal_eval|StringIO|read_string|shlex\.split)\(\s*\Z")
 """What stands before one."""
+_AMONG_TEXT = re.compile(rb"[\"'=]cuda[\"':]")
+"""A device in what a device says of itself: ``device(type='cuda')``."""
 _OPTION = re.compile(rb"--?[a-zA-Z][\w-]*(?:=.*)?", re.DOTALL)
 _MACRO = re.compile(rb"-D\w+(?:=.*)?")
 _IDENTIFIER = re.compile(rb"[A-Za-z_]\w*")
@@ -107,6 +109,8 @@ class Lexical:
         quote = min(index for index in (token.find(b'"'), token.find(b"'")) if index >= 0)
         prefix, body = token[:quote].lower(), token[quote + 1 : -1]
         if (b"f" in prefix or b"t" in prefix) and b"{" in body and _inside_braces(token, place, self._data):
+            return None
+        if _AMONG_TEXT.search(body):
             return None
         before = max(0, match.start() - 40)
         if _TAKEN_APART.match(self._data, match.end()) or _READING.search(self._data, before, match.start()):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.engine import Reach
 from npuify.analysis.flow.destinations import Use
+from npuify.analysis.flow.device_names import ADDING, COMPARING
 from npuify.analysis.values import OBJECTS, Kind
 from npuify.engine.ledger.answer import Cleared
 from npuify.engine.ledger.identifiers import cuda_packages
@@ -44,6 +45,7 @@ _DEVICE_WITHIN = re.compile(r"(?:^|[\s\"'=:,;|])(?:cuda|nccl)(?::\d+)?(?:$|[\s\"
 """A device, or a backend, among other words of a text."""
 _READ = frozenset(("cuda", "nccl", *cuda_packages()))
 """What an attribute may be called that is read: a flag, or an object that has nothing to do with the package."""
+_GOING_THROUGH = frozenset(("iter", "list", "max", "min", "next", "set", "sorted", "tuple"))
 _READING = frozenset(("load", "loads", "safe_load", "literal_eval", "StringIO", "read_string"))
 _MADE_OVER = frozenset(
     ("replace", "removeprefix", "removesuffix", "format", "format_map", "translate", "join", "ljust")
@@ -155,7 +157,7 @@ class Syntax:
             return None
         if value in cuda_packages() and not self._is_imported(whole):
             return Cleared("key", phrase("the name of the package {value}, which is not imported here", value=value))
-        if _DEVICE_WITHIN.search(value) and self._is_taken_apart(whole):
+        if _DEVICE_WITHIN.search(value) and (self._is_taken_apart(whole) or self._is_sought(whole)):
             return None
         if _BEGINS.match(value) and self._may_become_device(whole):
             return None
@@ -163,6 +165,14 @@ class Syntax:
         if known is None and not _DEVICE.fullmatch(value.strip()) and " " in value and not _is_code(value):
             return Cleared("text")
         return known
+
+    def _is_sought(self, node: ast.expr) -> bool:
+        """Whether a text is held against another one."""
+        parent = self._file.parent(node)
+        if isinstance(parent, ast.Compare):
+            return True
+        method = parent.func if isinstance(parent, ast.Call) and node in parent.args else None
+        return isinstance(method, ast.Attribute) and method.attr in COMPARING - ADDING
 
     def _may_become_device(self, node: ast.expr) -> bool:
         """Whether another text is made of one, and nothing says that it is no device."""
@@ -224,6 +234,8 @@ class Syntax:
 
     def _name(self, word: str, node: ast.Name | ast.Attribute) -> Cleared | None:
         file = self._file
+        if isinstance(node, ast.Attribute) and getattr(file.parent(node), "attr", "") == "__name__" and word == "cuda":
+            return None  # a name that becomes a text
         if isinstance(node, ast.Name):
             qualified = file.qualname(node)
             if qualified is None or not self._is_foreign(qualified):
@@ -274,6 +286,8 @@ class Syntax:
         if not isinstance(call, ast.Call):
             return Cleared("own-name", phrase("the argument {word} of a class statement", word=word))
         qualified = file.qualname(call.func)
+        if word == "cuda" and getattr(call.func, "id", "") == "dict" and self._are_keys_gone_through(call):
+            return None
         if qualified is not None and self._is_foreign(qualified):
             return self._foreign(qualified)
         values = file.values(call.func)
@@ -282,6 +296,24 @@ class Syntax:
         if word in self._api and not values.is_known:
             return None
         return Cleared("own-name", phrase("an argument of {func}()", func=file.code(call.func)[:60]))
+
+    def _are_keys_gone_through(self, made: ast.Call) -> bool:
+        """Whether the keys of ``dict(cuda=True)`` become texts: something goes through them."""
+        model = self._file.model
+        assign = self._file.parent(made)
+        target = assign.targets[0] if isinstance(assign, ast.Assign) else None
+        nodes: list[ast.AST] = [made]
+        if isinstance(target, ast.Name):
+            nodes += model.references(target.id)
+        for node in nodes:
+            parent = model.parent(node)
+            if isinstance(parent, ast.Attribute) and parent.attr in ("items", "keys"):
+                return True
+            if isinstance(parent, ast.Call) and getattr(parent.func, "id", "") in _GOING_THROUGH:
+                return True
+            if isinstance(parent, (ast.For, ast.comprehension)) and parent.iter is node:
+                return True
+        return False
 
     # --- imports and packages ---
 

@@ -25,6 +25,7 @@ _WORD_ALONE = re.compile(r"\^{1,2}\(?cuda\)?\$?")
 """A pattern of what a device's name begins with."""
 _BEGINNINGS = ("cu", "cud")
 """What programs write where the first letters are enough to tell a card from a CPU."""
+_WHOLE = re.compile(r"cuda(?::\d*)?")
 _METHODS = frozenset("startswith find index count partition split removeprefix replace lstrip strip".split())
 _CUTS = ("[5:]", "[:4]", "[5]", "[:5]", "[4:]")
 
@@ -129,6 +130,8 @@ def _beginning(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     if isinstance(around, ast.BinOp):
         yield from _joined(node, around, file)
         return
+    if isinstance(around, (ast.List, ast.Tuple)) and around.elts[0] is node:
+        yield from _joined_by_method(around, file)
     inside: ast.expr = node
     if isinstance(around, ast.Tuple):
         inside = around
@@ -170,17 +173,32 @@ def _says_device(node: ast.expr, file: PythonFile) -> bool:
     return file.denotes_device(node) or bool(file.values(node, Reach.PROGRAM).of_kind(Kind.DEVICE_STRING))
 
 
+def _joined_by_method(parts: ast.List | ast.Tuple, file: PythonFile) -> Iterator[Diagnostic]:
+    """``"".join(["cu", "da"])``."""
+    call = file.parent(parts)
+    method = call.func if isinstance(call, ast.Call) and call.args == [parts] else None
+    if isinstance(call, ast.Call) and isinstance(method, ast.Attribute) and method.attr == "join":
+        words = [one.value if isinstance(one, ast.Constant) else None for one in (method.value, *parts.elts)]
+        texts = [word for word in words if isinstance(word, str)]
+        if len(texts) == len(words) and _WHOLE.fullmatch(texts[0].join(texts[1:])):
+            yield _put_together(call, file)
+
+
+def _put_together(node: ast.expr, file: PythonFile) -> Diagnostic:
+    return file.report(
+        node,
+        "a CUDA device's name is put together here",
+        safety=Safety.MANUAL,
+        subject="cuda",
+        advice="write the NPU's name here",
+    )
+
+
 def _joined(node: ast.Constant, sum_: ast.BinOp, file: PythonFile) -> Iterator[Diagnostic]:
     """``"cu" + "da"``."""
     rest = sum_.right.value if isinstance(sum_.right, ast.Constant) and sum_.left is node else None
-    if isinstance(rest, str) and re.fullmatch(r"cuda(?::\d*)?", str(node.value) + rest):
-        yield file.report(
-            sum_,
-            "a CUDA device's name is put together here",
-            safety=Safety.MANUAL,
-            subject="cuda",
-            advice="write the NPU's name here",
-        )
+    if isinstance(rest, str) and _WHOLE.fullmatch(str(node.value) + rest):
+        yield _put_together(sum_, file)
 
 
 def _pattern(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:

@@ -102,11 +102,19 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
         return
     if device_table_entry(node, file.model) or _is_of_foreign_variable(node, parent) or _is_put_for_npu(node, parent):
         return
+    if isinstance(parent, (ast.Subscript, ast.Call)) and holds_by_device(node, parent, file):
+        edit = _edit(node, file)
+        message = phrase("{text} is the key of what is kept by a device's type", text=file.code(node))
+        yield file.report(node, message, edits=[edit] if edit else [], subject="cuda")
+        return
     uses = file.uses(node)
     in_stub = _is_default_in_stub(node, parent, file)
+    is_key = isinstance(parent, ast.Dict) and node in parent.keys
     if uses.is_no_device and not in_stub and (shape == "exact" or uses.told_here):
-        return  # a card's number in a text that is only put together for people should be the right one, too
-    if isinstance(parent, ast.Dict) and node in parent.keys and not uses.reaches_device:
+        # A card's number in a text that is only put together for people should be the right one, too.
+        if not (is_key and isinstance(parent, ast.Dict) and is_looked_up(parent, file)):
+            return
+    if isinstance(parent, ast.Dict) and is_key and not uses.reaches_device:
         yield from _keyed_table(node, parent, file)
         return
     edit = _edit(node, file)
@@ -215,7 +223,54 @@ def _is_edited(steps: list[Step], file: PythonFile) -> bool:
     return file.reaching(Reach.PROGRAM).uses(found[1], found[0], enough=True).is_used_as_device
 
 
-def _is_looked_up(table: ast.Dict, file: PythonFile) -> bool:
+def holds_by_device(key: ast.expr, asked: ast.Subscript | ast.Call, file: PythonFile) -> bool:
+    """Whether a container is also asked, or filled, by a device's type: ``counts[x.device.type] += 1``."""
+    if isinstance(asked, ast.Subscript):
+        holder: ast.expr | None = asked.value
+    else:
+        is_get = isinstance(asked.func, ast.Attribute) and asked.func.attr in ("get", "pop") and asked.args[:1] == [key]
+        holder = asked.func.value if is_get and isinstance(asked.func, ast.Attribute) else None
+    if not isinstance(holder, ast.Name):
+        return False
+    for made in file.assigned(holder):
+        keys = [made.key] if isinstance(made, ast.DictComp) and not _is_grouped(made, file) else []
+        if isinstance(made, ast.DictComp) and _is_grouped(made, file):
+            return True
+        if isinstance(made, ast.Call) and _word(made.func) == "Counter" and made.args:
+            inner = made.args[0]
+            keys += [inner.elt] if isinstance(inner, (ast.GeneratorExp, ast.ListComp)) else []
+        if any(is_type_of_torch(key, file) for key in keys):
+            return True
+    if any(isinstance(made, ast.Dict) and made.keys for made in file.assigned(holder)):
+        return any(is_looked_up(made, file) for made in file.assigned(holder) if isinstance(made, ast.Dict))
+    parents = (file.model.parent(one) for one in file.model.references(holder.id))
+    return any(
+        isinstance(one, ast.Subscript) and one.slice is not key and is_type_of_torch(one.slice, file) for one in parents
+    )
+
+
+def _is_grouped(made: ast.DictComp, file: PythonFile) -> bool:
+    """``{kind: list(items) for kind, items in groupby(tensors, key=lambda t: t.device.type)}``."""
+    calls = [
+        one.iter for one in made.generators if isinstance(one.iter, ast.Call) and _word(one.iter.func) == "groupby"
+    ]
+    given = [word.value for call in calls for word in call.keywords if word.arg == "key"]
+    given += [call.args[1] for call in calls if len(call.args) > 1]
+    return any(isinstance(one, ast.Lambda) and is_type_of_torch(one.body, file) for one in given)
+
+
+def is_type_of_torch(node: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression is the type of a tensor's device, also of a tensor that nothing else is known of."""
+    if isinstance(node, ast.Attribute) and node.attr == "type" and getattr(node.value, "attr", "") == "device":
+        return True
+    return not isinstance(node, ast.Constant) and says_device(node, file)
+
+
+def _word(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def is_looked_up(table: ast.Dict, file: PythonFile) -> bool:
     """Whether a table is looked up with a device's type, which another file may hand to the function that does it."""
     if file.looked_up_by_device(table):
         return True
@@ -256,7 +311,7 @@ def _keyed_table(node: ast.expr, table: ast.Dict, file: PythonFile) -> Iterator[
     """A dict whose keys are device types: its entry for cuda becomes one for npu, key and value together."""
     if "npu" in [key.value for key in table.keys if isinstance(key, ast.Constant)]:
         return
-    by_device = _is_looked_up(table, file)
+    by_device = is_looked_up(table, file)
     edit = _edit(node, file)
     edits = [edit] if edit else []
     value = table.values[table.keys.index(node)]

@@ -11,6 +11,7 @@ from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.devices.device_strings import says_device
+from npuify.rules.devices.looked_up import looked_up_by_type
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
+_OF_FILES = re.compile(r"\.(?:json|ya?ml|toml|ini|cfg|conf|txt|csv|py|so|pth?|bin|npy|npz|pkl|onnx)")
 _LOOKED_UP = frozenset(("getattr", "hasattr", "setattr"))
 _TABLES = frozenset(("globals", "locals", "vars"))
 _VARIABLES = frozenset(("os.getenv", "os.environ.get"))
@@ -80,12 +82,17 @@ def _may_be_assigned(name: bytes, lower: bytes) -> bool:
     "name-made-of-device-type",
     Safety.SAFE,
     Severity.WARNING,
-    words=("getattr(", "hasattr(", "globals()", "locals()", "vars(", "import_module(", "__import__("),
+    words=(
+        *("getattr(", "hasattr(", "globals()", "locals()", "vars(", "import_module(", "__import__("),
+        *("device.type", ").type", ".device)", "device).split("),
+    ),
     also_in_file=("cuda",),
     common_words=True,
     skip_if=_made_of_nothing,
 )
-def name_made_of_device_type(node: ast.Call | ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]:
+def name_made_of_device_type(
+    node: ast.Call | ast.Subscript | ast.Dict | ast.JoinedStr, file: PythonFile
+) -> Iterator[Diagnostic]:
     """What is looked up by a name that is made of a device's type is there for ``cuda``.
 
     Where the program has the name with ``cuda`` and none with ``npu``, that is the one that is looked up.
@@ -112,16 +119,22 @@ def name_made_of_device_type(node: ast.Call | ast.Subscript, file: PythonFile) -
             def run(self, x: torch.Tensor) -> torch.Tensor:
                 return getattr(self, f"run_{x.device.type.replace('npu', 'cuda')}")(x)
     """
-    name = _name_in(node, file)
+    if isinstance(node, ast.JoinedStr):
+        yield from _file_of_type(node, file)
+        return
+    name = _name_in(node, file) if not isinstance(node, ast.Dict) else None
     made = _made(name, file) if name is not None else None
     if made is None:
+        yield from looked_up_by_type(node, file, _says_type, _edits)
         return
     surely = says_device(made.kind, file)
     is_known = made.before is not None and made.behind is not None
     whole = f"{made.before}cuda{made.behind}"
     if whole == "is_cuda":
         return  # torch has it for the NPU, too
-    has = [_is_said(word, file) for word in (whole, f"{made.before}npu{made.behind}")]
+    names_module = isinstance(node, ast.Call) and file.qualname(node.func) in _IMPORTS
+    is_there = file.project.holds if names_module else lambda word: _is_said(word, file)
+    has = [is_there(word) for word in (whole, f"{made.before}npu{made.behind}")]
     if is_known and (has[1] or not (has[0] or surely)):
         return
     edits = _edits(made.kind, file) if is_known and has[0] else []
@@ -135,6 +148,21 @@ def name_made_of_device_type(node: ast.Call | ast.Subscript, file: PythonFile) -
         subject="cuda",
         advice="" if edits else "see to it that what is looked up is there with npu in its name",
     )
+
+
+def _file_of_type(node: ast.JoinedStr, file: PythonFile) -> Iterator[Diagnostic]:
+    """``f"{x.device.type}.json"``: a file that is called by a device's type."""
+    made = _made(node, file)
+    if made is None or made.behind is None or _OF_FILES.fullmatch(made.behind) is None:
+        return
+    if made.before == "" or (made.before or "").endswith("/"):
+        yield file.report(
+            made.kind,
+            "a file is called by a device's type here; on an NPU it is another one",
+            safety=Safety.MANUAL,
+            subject="cuda",
+            advice="see to it that there is one for the NPU where it is read",
+        )
 
 
 def _is_said(name: str, file: PythonFile) -> bool:
@@ -184,7 +212,35 @@ def _parts(node: ast.expr) -> list[ast.expr]:
         ]
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         return [*_parts(node.left), *_parts(node.right)]
-    return [node]
+    return _formatted(node) or _joined(node) or [node]
+
+
+def _formatted(node: ast.expr) -> list[ast.expr]:
+    """The parts of ``"run_%s" % kind``; nothing for other expressions."""
+    if (
+        not isinstance(node, ast.BinOp)
+        or not isinstance(node.op, ast.Mod)
+        or isinstance(node.right, (ast.Tuple, ast.Dict))
+    ):
+        return []
+    text = node.left.value if isinstance(node.left, ast.Constant) else None
+    if not isinstance(text, str) or text.count("%") != 1 or "%s" not in text:
+        return []
+    before, _, behind = text.partition("%s")
+    return [ast.Constant(before), node.right, ast.Constant(behind)]
+
+
+def _joined(node: ast.expr) -> list[ast.expr]:
+    """The parts of ``"_".join(["run", kind])``; nothing for other expressions."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "join":
+        return []
+    between, given = node.func.value, node.args[0] if len(node.args) == 1 else None
+    if not isinstance(between, ast.Constant) or not isinstance(given, (ast.List, ast.Tuple)):
+        return []
+    parts: list[ast.expr] = []
+    for part in given.elts:
+        parts += [between, part] if parts else [part]
+    return parts
 
 
 def _says_type(node: ast.expr, file: PythonFile) -> bool:
@@ -199,7 +255,17 @@ def _says_type(node: ast.expr, file: PythonFile) -> bool:
         return True
     is_text = bool(values) and all(value.kind is Kind.STRING and value.name for value in values)
     whole = _whole(node)
-    return (not is_text and file.denotes_device(whole)) or _has_device_as_default(whole, file)
+    if (not is_text and file.denotes_device(whole)) or _has_device_as_default(whole, file):
+        return True
+    # kind = "{}:{}".format("cuda", 1), of which nothing but where it goes tells what it is.
+    given = file.assigned(whole) if isinstance(whole, ast.Name) and whole is not node else []
+    return any(isinstance(one, ast.Call) and (_says_cuda(one) or file.uses(one).is_used_as_device) for one in given)
+
+
+def _says_cuda(node: ast.Call) -> bool:
+    """Whether CUDA's word is given to what makes a text: ``"{}:{}".format("cuda", 1)``."""
+    given = [*node.args, *(one.value for one in node.keywords)]
+    return any(isinstance(one, ast.Constant) and one.value in ("cuda", "npu") for one in given)
 
 
 def _has_device_as_default(node: ast.expr, file: PythonFile) -> bool:
@@ -226,7 +292,7 @@ def _whole(node: ast.expr) -> ast.expr:
 
 def _text(parts: list[ast.expr], file: PythonFile) -> str | None:
     model = file.reaching(Reach.FILE)
-    texts = [model.text(part, file.model) for part in parts]
+    texts = [str(part.value) if isinstance(part, ast.Constant) else model.text(part, file.model) for part in parts]
     return "".join(text for text in texts if text is not None) if None not in texts else None
 
 

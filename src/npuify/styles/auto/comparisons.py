@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.arguments import argument_for, parameters_of
@@ -14,8 +15,6 @@ from npuify.styles.auto.device_sides import device_of, is_own
 from npuify.styles.spelling import in_formatted_string, literal
 
 if TYPE_CHECKING:
-    import re
-
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
@@ -196,6 +195,55 @@ def sought_in_said(node: ast.AST, other: str, file: PythonFile) -> bool:
         return any(_is_said(one, other, file) for one in call.args[:2] if one is not node)
     name = file.qualname(function) or ""
     return name.startswith("re.") and len(call.args) > 1 and _is_said(call.args[-1], other, file)
+
+
+_OF_DEVICE = re.compile(r"\.device\.|\.type\b|\brepr\(")
+"""What shows that a tensor is asked: ``args.device`` alone is a text of the program's."""
+_DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
+
+
+def holds_what_torch_says(node: ast.AST, file: PythonFile, *, is_unknown: bool) -> bool:
+    """Whether a word is a key, or part of a comparison, beside what a tensor says of its device, and stays as it is.
+
+    ``(x.device.type, x.dtype) == ("cuda", dtype)``, ``all(one == "cuda" for one in [x.device.type])``,
+    ``repr(x.device).startswith(…)``: what is not known to be the program's own is told of, also where it is
+    unknown (``is_unknown``) what the word is.
+    """
+    parent = file.parent(node)
+    if isinstance(parent, ast.Subscript):
+        return parent.slice is node  # NPU120 tells of no other keys
+    around, sides = parent, list[ast.expr]()
+    while isinstance(around, _DISPLAYS):
+        around = file.parent(around)
+    if isinstance(around, ast.Compare):
+        whole: ast.AST = around
+        sides = [side for side in (around.left, *around.comparators) if side is not node]
+        if parent is around and all(is_own(device_of(side), file) for side in sides):
+            return False
+    elif isinstance(around, ast.Call) and parent is around and _is_asked_of_text(around, file):
+        compare = file.parent(around)
+        whole = compare if isinstance(compare, ast.Compare) else around
+    else:
+        return False
+    if isinstance(around, ast.Call) and getattr(around.func, "attr", "") in ("get", "pop"):
+        return around.args[:1] == [node]
+    inside = next((up for up in file.ancestors(whole) if isinstance(up, _COMPREHENSIONS)), whole)
+    if _OF_DEVICE.search(file.code(inside)):
+        return True
+    # What a name stands for is mostly an option; a part of a text may be anything.
+    return is_unknown and isinstance(around, ast.Compare) and any(isinstance(one, ast.Subscript) for one in sides)
+
+
+_COMPREHENSIONS = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.Lambda)
+
+
+def _is_asked_of_text(call: ast.Call, file: PythonFile) -> bool:
+    """Whether a call asks a text for a part of it, or compares it."""
+    asking = (*_PARTS, "startswith", "endswith", "__eq__", "get", "pop")
+    if isinstance(call.func, ast.Attribute) and call.func.attr in asking:
+        return True
+    name = file.qualname(call.func) or getattr(call.func, "id", "")
+    return name in ("operator.eq", "operator.ne", "operator.contains", "hash")
 
 
 def _is_said(node: ast.expr, other: str, file: PythonFile) -> bool:

@@ -11,7 +11,8 @@ from npuify.analysis.flow.devices import is_device_table
 from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Safety, Severity
-from npuify.styles.auto.comparisons import compared, sought_in_said
+from npuify.rules.devices.device_strings import is_looked_up
+from npuify.styles.auto.comparisons import compared, holds_what_torch_says, sought_in_said
 from npuify.styles.portable.strings import table_entry
 
 if TYPE_CHECKING:
@@ -128,7 +129,7 @@ def device_string(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Di
         isinstance(parent, ast.Dict)
         and isinstance(node, ast.Constant)
         and node in parent.keys
-        and is_device_table(parent)
+        and (is_device_table(parent) or is_looked_up(parent, file))
     ):
         entry = table_entry(node, parent, file)
         return diagnostic.refused(entry) if isinstance(entry, str) else diagnostic._replace(edits=tuple(entry))
@@ -149,7 +150,9 @@ def device_string(diagnostic: Diagnostic, node: ast.AST, file: PythonFile) -> Di
     found = compared(diagnostic, node, "npu", file)
     if found is not None:
         return found
-    if sought_in_said(node, "npu", file):
+    if sought_in_said(node, "npu", file) or holds_what_torch_says(
+        node, file, is_unknown=diagnostic.safety is Safety.REVIEW
+    ):
         return diagnostic._replace(
             edits=(),
             severity=Severity.WARNING,
