@@ -35,7 +35,7 @@ def render_html(diagnosis: Diagnosis) -> str:
         source=size_of(d),
         title=d.cause or d.confidence.value,
         worst=_CLASS[d.confidence],
-        heading=d.title,
+        heading=told(d.title),
         body="\n".join(_parts(d)),
         foot=phrase("Known from: {source} ({value})", source=d.source, value=d.evidence.value) if d.source else "",
     )

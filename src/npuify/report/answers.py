@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from npuify.analysis.explained.rows import render
-from npuify.language import mark, padded, phrase, told, told_lines, width_of
+from npuify.language import commas, mark, padded, phrase, told, told_lines, width_of
 from npuify.report.evidence import KNOWN
 
 if TYPE_CHECKING:
@@ -111,6 +111,14 @@ def render_releases(releases: Sequence[ReleaseInfo], format: str) -> str:
     return "\n".join(_table(rows)) + "\n"
 
 
+_FIELDS: Final = (
+    *(mark("torch npu wheel"), mark("torch npu sha256"), mark("torch wheel"), mark("torch sha256")),
+    *(mark("live wheel"), mark("live sha256"), mark("npu names"), mark("cuda names"), mark("cuda names by status")),
+    *(mark("operators on cpu"), mark("custom operators"), mark("transfer patches"), mark("renamed")),
+)
+"""Names of fields in words, as :func:`render_release` shows them."""
+
+
 def render_release(summary: msgspec.Struct, format: str) -> str:
     """What ``npuify knowledge show`` says of one release: a line for each field of ``summary``."""
     if format == "json":
@@ -120,8 +128,8 @@ def render_release(summary: msgspec.Struct, format: str) -> str:
     for key, value in fields.items():
         told = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
         if isinstance(value, dict):
-            told = ", ".join(f"{name} {item}" for name, item in value.items())
-        rows.append((key.replace("_", " ") if key not in {"torch_npu"} else key, told))
+            told = commas(f"{phrase(name)} {item}" for name, item in value.items())
+        rows.append((phrase(key.replace("_", " ")) if key not in {"torch_npu"} else key, told))
     return "\n".join(_table(rows)) + "\n"
 
 

@@ -136,8 +136,11 @@ def _refuse_steps(reference: Curve, target: Curve) -> None:
             range2=_range(two),
             shared=shared,
         ),
-        advice="run both for the same steps with the same logging interval"
-        + (", or compare only common steps with --common" if shared >= FEWEST else ""),
+        advice=phrase(
+            "run both for the same steps with the same logging interval, or compare only common steps with --common"
+        )
+        if shared >= FEWEST
+        else phrase("run both for the same steps with the same logging interval"),
     )
 
 
