@@ -245,6 +245,7 @@ KEPT: Final = frozenset(
             "NPU909",
             "NPU910",
             "NPU912",
+            "NPU913",
             "NPU915",
             "NPU916",
             "NPU917",
