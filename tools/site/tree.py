@@ -22,6 +22,11 @@ _IN_BOTH = ("glossary.md",)
 """Pages that are written in both languages at once."""
 _TABLE = re.compile(r"<!-- table: ([\w-]+\.md) (\w+) -->\n[^\n]*\n")
 """In a translated page, in the place of a table that a tool writes into the English one; then a link to it."""
+_TWIN = re.compile(rf"(\]\([^)\s:]+){re.escape(CHINESE.suffix)}\.md(?=[#)])")
+"""A link to a translated page: in the repository it leads there; in the tree of one language the page has the English
+one's name."""
+_PLACE = re.compile(r'^<a id="([\w-]+)"></a>\n\n(#+ [^\n]+)$', re.MULTILINE)
+"""A heading with a place that links name: in the repository it stands before, since code hosts understand no other."""
 _OTHER_LANGUAGE = re.compile(r"^\[[^\]]+\]\([^)/]*\.md\)\n+", re.MULTILINE)
 """A line that is nothing but a link to the page in another language."""
 
@@ -43,6 +48,9 @@ def write_tree(folder: Path, language: SiteLanguage) -> None:
             note = in_language("This page has not been translated yet.", language)
             text = f"{heading}\n\n!!! note\n\n    {note}\n{rest}"
         text = _TABLE.sub(_table, text)
+        if language is CHINESE:
+            text = _TWIN.sub(r"\1.md", text)
+        text = _PLACE.sub(r"\2 { #\1 }", text)
         depth = len(written.relative_to(folder).parents) - 1
         written.write_text(_links(text, folder, depth), encoding="utf-8")
     for path, text in reference.pages(language).items():
