@@ -317,6 +317,17 @@ KNOWN = [
         "class A:\n    calls = []\n    def add(self, call):\n        self.calls.append(call)\n    def run(self):\n        for call in self.calls:\n            call(torch.ones(1))\ndef f(x):\n    ASK(x)\nA().add(f)",
         "tensor",
     ),
+    ("ASK(nn.SyncBatchNorm.convert_sync_batchnorm(nn.Linear(2, 2)))", "nn.Module torch.nn.Linear"),
+    (
+        "from torch.nn import SyncBatchNorm as S\nASK(S.convert_sync_batchnorm(nn.Linear(2, 2)))",
+        "nn.Module torch.nn.Linear",
+    ),
+    ("import apex\nASK(apex.parallel.convert_syncbn_model(nn.Linear(2, 2)))", "nn.Module torch.nn.Linear"),
+    ("ASK(torch.compile(nn.Linear(2, 2)))", "nn.Module torch.nn.Linear"),
+    ("ASK(torch.jit.trace(nn.Linear(2, 2), x))", "nn.Module torch.nn.Linear"),
+    ("ASK(nn.utils.weight_norm(nn.Linear(2, 2)))", "nn.Module torch.nn.Linear"),
+    ("ASK(nn.utils.parametrizations.spectral_norm(nn.Linear(2, 2)))", "nn.Module torch.nn.Linear"),
+    ("ASK(nn.SyncBatchNorm.convert_sync_batchnorm(nowhere()))", "unknown"),
 ]
 
 

@@ -50,3 +50,26 @@ def test_in_another_file(main: str, expected: str, tmp_path: Path) -> None:
 def test_the_function_itself_handed_on_is_told(text: str, told: bool) -> None:
     found = [one for one in findings(f"import functools\nimport torch\n{text}") if one.code == "NPU130"]
     assert any("by another name" in one.message for one in found) == told
+
+
+@pytest.mark.parametrize(
+    ("line", "severity"),
+    [
+        ("print(torch.cuda.get_device_capability(0))", "info"),
+        ("print(f'capability {torch.cuda.get_device_capability(0)}')", "info"),
+        ("raise ValueError(str(torch.cuda.get_device_capability(0)))", "info"),
+        # A text may be the name of something.
+        ("arch = str(torch.cuda.get_device_capability(0))", "warning"),
+        ("names['{}'.format(torch.cuda.get_device_capability(0))] = 1", "warning"),
+        # What is kept is compared later.
+        ("kept.append(torch.cuda.get_device_capability(0))", "error"),
+        ("torch.cuda.get_device_capability(0)", None),
+    ],
+)
+def test_a_text_that_says_none_is_told(line: str, severity: str | None) -> None:
+    told = [
+        one.severity.value
+        for one in findings(f"import torch\nkept, names = [], {{}}\n{line}\n")
+        if one.code == "NPU130"
+    ]
+    assert told == ([severity] if severity else [])

@@ -60,8 +60,16 @@ NAMES: Final[dict[str, Result]] = {
     "torch.nn.parameter.Parameter": TENSOR,
     **_rows("torch.nn.", "DataParallel parallel.DataParallel parallel.DistributedDataParallel", Gives.WRAPPED),
     "torch.nn.parallel.data_parallel.DataParallel": Gives.WRAPPED,
+    "torch.nn.parallel.distributed.DistributedDataParallel": Gives.WRAPPED,
+    "apex.parallel.DistributedDataParallel": Gives.WRAPPED,
+    # A module that is itself a batch norm comes back as another one, which is a module as well.
+    **_rows("torch.nn.", "SyncBatchNorm.convert_sync_batchnorm", Gives.FIRST),
+    **_rows("torch.nn.modules.batchnorm.", "SyncBatchNorm.convert_sync_batchnorm", Gives.FIRST),
+    "apex.parallel.convert_syncbn_model": Gives.FIRST,
+    **_rows("torch.nn.utils.", "weight_norm remove_weight_norm spectral_norm remove_spectral_norm", Gives.FIRST),
+    **_rows("torch.nn.utils.parametrizations.", "weight_norm spectral_norm orthogonal", Gives.FIRST),
     "torch.distributed.fsdp.FullyShardedDataParallel": Gives.WRAPPED,
-    "torch.jit.script": Gives.FIRST,
+    **_rows("torch.jit.", "script trace freeze optimize_for_inference", Gives.FIRST),
     "torch.hub.load": MODEL,
     "torch.autograd.Variable": Gives.FIRST,
     # --- devices, streams, events, scalers ----------------------------------------------------------------------------

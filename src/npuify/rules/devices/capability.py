@@ -80,11 +80,33 @@ def capability_gate(node: ast.Call | ast.Attribute | ast.Name, file: PythonFile)
             advice=_ADVICE,
         )
         return
-    if isinstance(parent, (ast.Expr, ast.FormattedValue)):
+    if isinstance(parent, ast.Expr):
         return
-    if isinstance(parent, ast.Call) and parent.func is not node and _word(parent.func) in _PRINTS:
+    made_text = isinstance(parent, ast.FormattedValue) or (
+        isinstance(parent, ast.Call) and parent.func is not node and _word(parent.func) in _TEXTS
+    )
+    if made_text:
+        shown = _is_shown(node, file)
+        yield file.report(
+            node,
+            "get_device_capability() is None on the NPU, and this text then says None",
+            # What only people read does no harm; a text may be the name of something as well.
+            severity=Severity.INFO if shown else Severity.WARNING,
+            subject="torch.cuda.get_device_capability",
+            advice="" if shown else _ADVICE,
+        )
         return
     yield _with_capability(node, file)
+
+
+def _is_shown(node: ast.expr, file: PythonFile) -> bool:
+    """Whether what is made of a value goes to people at once: it is printed, logged, or says what an error was."""
+    for up in file.ancestors(node):
+        if isinstance(up, ast.stmt):
+            return isinstance(up, ast.Raise)
+        if isinstance(up, ast.Call) and _word(up.func) in _PRINTS:
+            return True
+    return False
 
 
 _CAPABILITY = frozenset(f"{module}.get_device_capability" for module in ("torch.cuda", "torch.npu", "torch_npu.npu"))
@@ -173,7 +195,8 @@ def _check_value(node: ast.expr, used: Any, file: PythonFile) -> bool | None:
     return None if value is UNKNOWN else bool(value)
 
 
-_PRINTS = frozenset("print str repr format info debug warning error log write append".split())
+_PRINTS = frozenset("print info debug warning error log write".split())
+_TEXTS = _PRINTS | frozenset("str repr format".split())
 _PROPERTY_DEFAULTS = {"major": "0", "minor": "0", "multi_processor_count": "1", "warp_size": "32", "is_integrated": "0"}
 
 
