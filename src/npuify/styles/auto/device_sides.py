@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _WHOLE: Final = frozenset(("lower", "strip"))
 """Methods of a text that leave a device's name what it is."""
 _PARTS: Final = frozenset(("split", "partition"))
+_NUMBERS: Final = frozenset(("shape", "size", "numel", "dim", "ndim", "dtype", "stride", "item", "requires_grad"))
+"""What tensors say of themselves that is no device."""
+_DEVICES: Final = frozenset((Kind.DEVICE, Kind.DEVICE_STRING, Kind.STRING))
 
 
 @rule(
@@ -65,6 +68,8 @@ def device_compared_as_a_whole(
         of_torch, own = device_of(said), device_of(other)
         if isinstance(own, ast.Constant) or isinstance(of_torch, ast.Constant):
             continue  # a word is NPU120's
+        if not (_may_be_device(own, file) and _may_be_device(of_torch, file)):
+            continue
         sure = _is_of_torch(of_torch, file)
         if not sure and not (isinstance(of_torch, ast.Attribute) and of_torch.attr == "device"):
             continue
@@ -132,6 +137,28 @@ def device_of(node: ast.expr) -> ast.expr:
         part = node.values[0]
         return device_of(part.value) if isinstance(part, ast.FormattedValue) else node
     return node
+
+
+def _may_be_device(node: ast.expr, file: PythonFile) -> bool:
+    """Whether something may be a device or its name, as far as its file alone tells: most of what is compared is not.
+
+    What the whole program makes of it takes long to tell.
+    """
+    if any(isinstance(one, ast.Attribute) and one.attr in _NUMBERS for one in (node, *_owners(node))):
+        return False
+    if isinstance(node, (ast.UnaryOp, ast.Compare)):
+        return False
+    if isinstance(node, ast.BinOp) and not isinstance(node.op, (ast.Add, ast.Mod)):
+        return False  # a name is put together with + and % only
+    values = file.values(node, Reach.FILE)
+    return not values.is_known or any(value.kind in _DEVICES for value in values)
+
+
+def _owners(node: ast.expr) -> Iterator[ast.expr]:
+    """What is indexed or called in ``x.shape[0]`` and ``x.size(0)``."""
+    while isinstance(node, (ast.Subscript, ast.Call)):
+        node = node.value if isinstance(node, ast.Subscript) else node.func
+        yield node
 
 
 def _is_of_torch(node: ast.expr, file: PythonFile) -> bool:
