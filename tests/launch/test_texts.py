@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -64,6 +65,50 @@ def all_scripts(folder: Path) -> list[Path]:
         launch(spawning, folder / f"{torch_npu}-own")
     build(folder / "hosts.yaml", folder / "cluster")
     return [path for _, path in sorted({path.read_text(): path for path in folder.rglob("*.sh")}.items())]
+
+
+@needs_bash
+@pytest.mark.parametrize("mark", ["requirements.txt", ""])
+def test_scripts_in_a_project_go_with_it(mark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They were tied to the folder's name and its parent: a copy under another name found no program."""
+    project = tmp_path / "mine"
+    (project / "data").mkdir(parents=True)
+    (project / "train.py").write_text("import os\nprint('ran in', os.getcwd())\n")
+    if mark:
+        (project / mark).write_text("torch\n")
+    monkeypatch.chdir(tmp_path)
+    one = job("mine/train.py", method="torchrun", release=choose_release(None, None), output=Path("mine/launch"))
+    launch(one, Path("mine/launch"))
+    script = (project / "launch" / "run.sh").read_text()
+    assert 'cd "$here"/..\n' in script
+    assert "program=(train.py)" in script
+    copy = tmp_path / "elsewhere" / "renamed"
+    shutil.copytree(project, copy)
+    shutil.rmtree(project)
+    done = subprocess.run(
+        ["bash", str(copy / "launch" / "run.sh")],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={"PATH": os.environ["PATH"], "PYTHON": sys.executable, "CARDS": "1", "NPUIFY_SIMULATE": "not needed"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"ran in {copy}" in done.stdout + "".join(path.read_text() for path in copy.rglob("*.log"))
+
+
+def test_scripts_elsewhere_or_with_files_as_arguments_start_the_program_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "mine"
+    (project / "data").mkdir(parents=True)
+    (project / "train.py").touch()
+    monkeypatch.chdir(tmp_path)
+    release = choose_release(None, None)
+    outside = job("mine/train.py", method="torchrun", release=release, output=Path("launch"))
+    with_data = job(
+        "mine/train.py", method="torchrun", release=release, output=Path("mine/launch"), arguments=["--data=mine/data"]
+    )
+    assert {(one.folder, one.entry) for one in (outside, with_data)} == {(str(tmp_path), "mine/train.py")}
 
 
 @needs_bash

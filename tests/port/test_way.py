@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
+import os
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -339,6 +343,47 @@ def test_without_torch_it_says_what_it_needs(here: Path, monkeypatch: pytest.Mon
     assert "has no PyTorch" in run.message and "pip install torch" in run.advice and "--resume" in run.advice
     text = CliRunner().invoke(app, ["port", "project", "-o", "out", "--resume"]).stdout
     assert "not everything was run: Short run, Compare" in text
+
+
+def test_npuifys_own_python_is_the_one_that_lacks_torch(
+    here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Called by its path, it spoke of the first Python on the path, and of a pip that belongs to nobody knows which."""
+    project(here, train_py=SAFE)
+    first = tmp_path / "first" / "python"
+    first.parent.mkdir()
+    first.write_text("#!/bin/sh\n" + """echo '{"torch": "", "torch_npu": "", "cuda": 0, "npu": 0}'\n""")
+    first.chmod(0o755)
+    monkeypatch.setenv("PATH", str(first.parent) + os.pathsep + os.environ["PATH"])
+    found = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *more: None if name == "torch" else found(name, *more))
+    run = port("project", "-o", "out", code=0).stages[2]
+    assert run.message.startswith(f"neither {sys.executable}, which runs npuify, nor {first}")
+    assert run.advice.startswith(f"{shlex.quote(sys.executable)} -m pip install torch, or")
+    named = port("project", "-o", "out", "--resume", "--python", str(first)).stages
+    assert any(stage.advice.startswith(f"{first} -m pip install torch, or") for stage in named)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a terminal of its own")
+@pytest.mark.parametrize("both", [True, False])
+def test_at_a_terminal_a_stage_is_told_once(here: Path, both: bool) -> None:
+    project(here, train_py=SAFE, other_train_py=SAFE)
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "npuify", "port", "project", "-o", "out", "--jobs", "1"]
+    out = here / "out.txt"
+    with out.open("wb") as file:
+        done = subprocess.run(command, stdout=theirs if both else file, stderr=theirs, timeout=300, check=False)
+    os.close(theirs)
+    shown = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(ours, 1 << 16):
+            shown += piece
+    os.close(ours)
+    assert done.returncode == 1, shown
+    assert "npuify: scan …" in shown.decode()
+    # Where the results go to a file, the terminal still tells how far it came.
+    assert shown.decode().count("done     Scan") == 1
+    assert out.read_text().count("done     Scan") == (0 if both else 1)
 
 
 def test_a_machine_with_npus_is_examined_first(here: Path, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

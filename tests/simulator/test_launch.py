@@ -187,6 +187,27 @@ def test_what_the_compiler_says_is_shown(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the compiler is a script")
+def test_no_folder_of_the_machine_is_compiled_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Warnings of the device ended in the path of the source where it was compiled (``Triggered internally at``)."""
+    tool, said, torch = tmp_path / "c++", tmp_path / "said", tmp_path / "site" / "torch"
+    torch.mkdir(parents=True)
+    # What the compiler is given as names; the files are there, under these names, where it runs.
+    tool.write_text(
+        f'#!/bin/sh\ncase "$1" in -c) for word; do case $word in -I*) test -d "${{word#-I}}" || exit 3;; '
+        f'*.cpp) test -f "$word" || exit 3;; esac; done; echo "$@" >>"{said}";; esac\n'
+        'while [ $# -gt 1 ]; do if [ "$1" = -o ]; then : >"$2"; fi; shift; done\n'
+    )
+    tool.chmod(0o755)
+    (torch / "include" / "torch" / "csrc" / "api" / "include").mkdir(parents=True)
+    monkeypatch.setenv("CXX", str(tool))
+    build.library("9.9.9", torch, True, False, cache=str(tmp_path / "cache"))
+    words = said.read_text().split()
+    named = [word for word in words if word.endswith(".cpp") or word.startswith("-I")]
+    assert named and not any("/site/" in word or str(build.SOURCES) in word for word in named)
+    assert "native/operators.cpp" in named
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the compiler is a script")
 @pytest.mark.parametrize(
     ("found", "linked"), [("/usr/lib/libstdc++.so", []), ("libstdc++.so", ["/lib/libstdc++.so.6"])]
 )

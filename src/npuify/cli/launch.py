@@ -153,6 +153,7 @@ def _job(
         port=asked.port,
         soc=soc,
         folder=asked.workdir,
+        output=output,
         visible=asked.visible,
     )
     result = make(made, output, vendor_script=asked.vendor_script, interface=asked.interface, force=force, more=more)

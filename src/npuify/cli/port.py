@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,9 @@ from npuify.cli.common.options import (
     UnsafeOption,
     settings,
 )
+
+if TYPE_CHECKING:
+    from npuify.port.model import Stage
 
 
 class Target(str, Enum):
@@ -130,6 +133,14 @@ def port(
     def say(line: str) -> None:
         print(line.encode(sys.stderr.encoding or "utf-8", "backslashreplace").decode(), file=sys.stderr, flush=True)
 
+    text = format is ShortFormat.TEXT
+    # A person at a terminal is told of each stage once, with what was seen, at the end.
+    told_again = text and output is None and sys.stderr.isatty() and sys.stdout.isatty()
+
+    def ended(stage: Stage) -> None:
+        if not told_again:
+            say(f"npuify: {headline(stage)}")
+
     with progress("Reading", "Scanning or migrating") as (preparing, show):
         report = whole_way(
             source,
@@ -139,11 +150,10 @@ def port(
             resume=resume,
             force=force,
             begins=lambda what: say(begun(what)),
-            ends=lambda stage: say(f"npuify: {headline(stage)}"),
+            ends=ended,
             preparing=preparing,
             progress=show,
         )
-    text = format is ShortFormat.TEXT
     put(render_text(report) if text else render_json(report), output, exact=not text)
     failed = any(stage.state is State.FAILED for stage in report.stages)
     return FINDINGS_REMAIN if report.decision is not None or failed else NOTHING_LEFT

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 METHODS: Final = ("torchrun", "shell", "spawn", "launch", "torch_npu_run", "tensorflow", "vllm")
 LARGEST: Final = 64
 """Cards of one machine."""
+_MARKS: Final = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "npuify-report")
+"""What lies in the uppermost folder of a project, or of a migrated copy."""
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,6 +67,7 @@ def job(
     port: int = 29500,
     soc: str = "",
     folder: Path | None = None,
+    output: Path | None = None,
     visible: tuple[tuple[int, ...], ...] = (),
 ) -> Job:
     """A job, once it is sure that it can be started.
@@ -77,7 +80,8 @@ def job(
         master: name or address of the first machine; needed where there are several.
         port: of the first machine, where ranks meet; free there.
         soc: the chip, to hold ``cards`` against what its network allows; empty: not checked.
-        folder: where the program runs; the current folder unless given.
+        folder: where the program runs; the current folder unless given, or the project's where ``output`` lies in it.
+        output: where the scripts are written; None: not known.
         visible: numbers of the cards that take part, by machine; empty: the first ones of each.
 
     Raises:
@@ -103,6 +107,8 @@ def job(
     where = (folder or Path.cwd()).resolve()
     if not where.is_dir():
         raise NpuifyError("no such folder to run in", file=str(folder))
+    if folder is None and output is not None and not module and method != "vllm":
+        where = _project(Path(entry).resolve(), output.resolve(), where, arguments)
     return Job(
         entry=entry if module or method == "vllm" else _entry(Path(entry), where),
         folder=str(where),
@@ -116,6 +122,20 @@ def job(
         port=port,
         visible=visible,
     )
+
+
+def _project(entry: Path, output: Path, here: Path, arguments: Sequence[str]) -> Path:
+    """The project below ``here`` that holds both program and scripts, so that its folder can be moved and renamed.
+
+    It is the lowest folder above the program that looks like a project; where none does, the folder beside which the
+    scripts or the program lie. Where arguments name files from ``here``, the program goes on running there.
+    """
+    if any(Path(here, value).exists() for word in arguments if "/" in (value := word.rpartition("=")[2])):
+        return here
+    shared = [one for one in entry.parents if here in one.parents and one in output.parents]
+    marked = [one for one in shared if any((one / name).exists() for name in _MARKS)]
+    beside = [one for one in shared if one in (entry.parent, output.parent)]
+    return next(iter((*marked, *beside)), here)
 
 
 def _entry(entry: Path, folder: Path) -> str:

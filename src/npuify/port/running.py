@@ -59,9 +59,8 @@ def run(
     Raises:
         NpuifyError: the command that was named cannot be run.
     """
-    from npuify.process.python import python_for
     from npuify.verify.steps import tensorflow
-    from npuify.verify.steps.machine import devices_of
+    from npuify.verify.steps.machine import devices_for
     from npuify.verify.steps.plan import make_plan
 
     try:
@@ -81,7 +80,7 @@ def run(
         if tensorflow.is_asked_for(source, wishes.entry):
             devices, _ = tensorflow.chosen(wishes.python, wishes.target, None)
         else:
-            devices = devices_of(python_for(wishes.python))
+            devices = devices_for(wishes.python)
     except NpuifyError as error:
         told(_not_run("run", error, commands))
         told(Stage("compare", State.NOT_RUN, phrase("Nothing was run that could be compared.")))

@@ -147,15 +147,19 @@ def _compile(tool: str, work: Path, version: str, torch: Path, cxx11_abi: bool, 
         "-std=c++20" if number >= 212 else "-std=c++17",
         f"-DNPUIFY_TORCH={number}",
         f"-D_GLIBCXX_USE_CXX11_ABI={int(cxx11_abi)}",
-        f"-I{torch / 'include'}",
-        f"-I{torch / 'include' / 'torch' / 'csrc' / 'api' / 'include'}",
+        "-Itorch/include",
+        "-Itorch/include/torch/csrc/api/include",
     ]
+    # What is compiled is named by these links: messages of torch end in the file's name as the compiler was given it,
+    # and nobody should read there how folders are called where it was compiled.
+    (work / "native").symlink_to(SOURCES, target_is_directory=True)
+    (work / "torch").symlink_to(torch, target_is_directory=True)
     if distributed:
         flags += ["-DNPUIFY_DISTRIBUTED", "-DUSE_DISTRIBUTED", "-DUSE_C10D_GLOO"]
 
     def one(source: Path) -> Path:
         out = work / f"{source.stem}.o"
-        _run([tool, *flags, str(source), "-o", str(out)])
+        _run([tool, *flags, f"native/{source.name}", "-o", str(out)], work)
         return out
 
     # The heavy ones first.
@@ -164,7 +168,7 @@ def _compile(tool: str, work: Path, version: str, torch: Path, cxx11_abi: bool, 
         objects = list(pool.map(one, sources))
     made = work / "npu.so"
     link = ["-shared", "-o", str(made), *map(str, objects), f"-L{torch / 'lib'}", "-lc10", "-ltorch_cpu", "-ltorch"]
-    _run([tool, *link, *_standard_library(tool)])
+    _run([tool, *link, *_standard_library(tool)], work)
     return made
 
 
@@ -188,8 +192,8 @@ def _standard_library(tool: str, maps: Path = Path("/proc/self/maps")) -> list[s
     return loaded[:1]
 
 
-def _run(command: list[str]) -> None:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _run(command: list[str], folder: Path) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip().splitlines()
         raise CompileError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -47,7 +48,7 @@ def check(python: str, environ: dict[str, str]) -> tuple[str, str]:
     if not torch:
         raise NpuifyError(
             phrase("{python} has no PyTorch, which the simulated NPU needs", python=python),
-            advice="pip install torch, or name one with --python",
+            advice=phrase("{python} -m pip install torch, or name another with --python", python=shlex.quote(python)),
         )
     if real:
         raise NpuifyError(

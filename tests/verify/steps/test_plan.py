@@ -59,6 +59,9 @@ def test_several_cards(tmp_path: Path) -> None:
     plan = make_plan(tmp_path, points("train.py"), count=4)
     assert plan.cards == ("torchrun", "--standalone", "--nproc_per_node=4", "train.py")
     assert any("torchrun" in line for line in plan.guessed)
+    short = make_plan(tmp_path, points("train.py"), count=4, short=True)
+    assert any("several cards: not run here" in one for one in short.guessed)
+    assert not any("not run" in one for one in plan.guessed)
     launched = make_plan(tmp_path, [], entry="torchrun --nproc_per_node=2 train.py")
     assert launched.cards == launched.entry
     assert make_plan(tmp_path, [], entry="a.py", cards="torchrun b.py").cards == ("torchrun", "b.py")

@@ -64,6 +64,7 @@ def make_plan(
     cards: str = "",
     count: int = 2,
     migrated: Path | None = None,
+    short: bool = False,
 ) -> Plan:
     """What was asked for, and for what was not: what the project itself says.
 
@@ -71,6 +72,7 @@ def make_plan(
         points: the project's entry points, the best attested first.
         count: cards to start on.
         migrated: the migrated copy, which may have programs of its own.
+        short: nothing is started on several cards.
 
     Raises:
         NpuifyError: nothing is named, and the project does not say which of its programs trains.
@@ -84,9 +86,17 @@ def make_plan(
     elif not several and _is_distributed(project):
         put_together = True
         several = ("torchrun", "--standalone", f"--nproc_per_node={count}", *words)
-        guessed.append(
-            phrase("several cards: {several}, as the project uses torch.distributed", several=in_a_line(several))
-        )
+        if not short:
+            guessed.append(
+                phrase("several cards: {several}, as the project uses torch.distributed", several=in_a_line(several))
+            )
+        else:
+            guessed.append(
+                phrase(
+                    "several cards: not run here; it would be {several}, as the project uses torch.distributed",
+                    several=in_a_line(several),
+                )
+            )
     elif not several:
         why = "the project does not use torch.distributed: it runs on one card only"
     original = _split(reference_entry)

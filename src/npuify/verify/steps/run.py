@@ -12,7 +12,7 @@ from npuify.model import NpuifyError
 
 from . import captured, long_runs, tensorflow
 from .bench import Bench
-from .machine import devices_of
+from .machine import devices_for
 from .model import VERSION, AcceptanceReport, Status, StepResult
 from .plan import in_a_line, make_plan, with_data
 from .prepare import copies, made_first, put_data
@@ -73,8 +73,6 @@ def accept(
     Raises:
         NpuifyError: wrong use, no torch, or the project cannot be migrated.
     """
-    from npuify.process.python import python_for
-
     _check(project, migrated, reference, target, work)
     asked = {
         "--prepare": prepare,
@@ -90,7 +88,7 @@ def accept(
     if for_tensorflow:
         devices, simulated = tensorflow.chosen(python, target, reference)
     else:
-        devices = devices_of(python_for(python))
+        devices = devices_for(python)
         simulated = _is_simulated(target, devices)
     folder = Path(tempfile.mkdtemp(prefix="npuify-steps-")) if work is None else work
     folder.mkdir(parents=True, exist_ok=True)
@@ -114,6 +112,7 @@ def accept(
             cards=cards_entry,
             count=cards,
             migrated=copied,
+            short=short,
         )
         bench: Bench | TensorFlowBench
         if for_tensorflow:
