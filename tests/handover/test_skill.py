@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -236,9 +237,11 @@ def test_scripts_are_bash(name: str, records: dict[str, Record], tmp_path: Path)
         subprocess.run(["bash", "-n", str(script)], check=True)
         assert "@@{" not in script.read_text(encoding="utf-8")
     compile((written.folder / "scripts" / "check_npu.py").read_text(encoding="utf-8"), "check_npu.py", "exec")
-    # Addresses of package indexes belong to those who run it.
+    # Addresses of package indexes belong to those who run it; that of PyTorch's own is told, for builds that no other has.
     everything = "".join(path.read_text(encoding="utf-8") for path in written.folder.rglob("*") if path.is_file())
-    assert not re.findall(r"https?://\S*(?:simple|whl|pypi)\S*", everything)
+    assert not re.findall(
+        r"https?://\S*(?:simple|whl|pypi)\S*", everything.replace("https://download.pytorch.org/whl/cpu", "")
+    )
 
 
 def test_packages_by_what_becomes_of_them(project: Path) -> None:
@@ -258,6 +261,25 @@ def test_packages_by_what_becomes_of_them(project: Path) -> None:
     assert "install torch==2.7.1+cpu torchvision==0.22.1+cpu --extra-index-url" in install
     assert "torch==2.7.1\n" in files["references/constraints.txt"].decode()
     assert "MMCV_WITH_OPS=1" in files["SKILL.md"].decode().replace("\\_", "_")
+
+
+@posix
+def test_the_installation_says_which_index_it_lacks(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "train.py").write_text("import torch\nx = torch.ones(2).cuda()\n")
+    script = tmp_path / "install.sh"
+    script.write_bytes(skill_files(read_record(project, OPTIONS))[1]["scripts/install.sh"])
+    machine = tmp_path / "bin"
+    machine.mkdir()
+    (machine / "uname").write_text("#!/bin/sh\necho x86_64\n")
+    (machine / "uname").chmod(0o755)
+    variables = {"PATH": f"{machine}:{os.environ['PATH']}", "PYTHON": "true"}
+    lacking = subprocess.run(["bash", script], capture_output=True, text=True, check=False, env=variables)
+    assert lacking.returncode == 1
+    assert lacking.stderr.startswith("set PYTORCH_CPU_INDEX to the index of CPU builds, https://download.pytorch.org/")
+    variables["PYTORCH_CPU_INDEX"] = "https://mirror.example/whl/cpu"
+    assert subprocess.run(["bash", script], check=False, env=variables).returncode == 0
 
 
 def test_where_the_source_comes_from(tmp_path: Path) -> None:

@@ -170,7 +170,10 @@ def install_commands(row: ReleaseInfo, facts: Facts) -> tuple[str, ...]:
 def torch_for_cpu(version: str) -> tuple[str, str]:
     """What a person types for torch's build for the CPU, which an index of PyTorch's own holds."""
     return (
-        "# " + phrase("PYTORCH_CPU_INDEX is the URL of PyTorch's index of CPU builds: see its installation page"),
+        "# "
+        + phrase(
+            "set PYTORCH_CPU_INDEX to the index of CPU builds, https://download.pytorch.org/whl/cpu, or to a mirror"
+        ),
         f'pip install torch=={version}+cpu --index-url "$PYTORCH_CPU_INDEX"',
     )
 

@@ -106,6 +106,8 @@ def apply(guide: Guide, say: Texts) -> Iterator[str]:
     """Step 4: the changes."""
     yield f"## 4. {say('apply-title')}"
     yield ""
+    yield say("apply-or-carried")
+    yield ""
     if guide.patch is None:
         yield say("apply-by-npuify")
         yield ""

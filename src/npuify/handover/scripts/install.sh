@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what this project needs on an NPU into the Python that is active, or named: PYTHON=python3 bash install.sh
 # A mirror of the package index: PIP_INDEX_URL=https://… (pip reads it by itself).
-# On x86: PYTORCH_CPU_INDEX is the address of PyTorch's index of CPU builds; its page on how to install tells it.
+# On x86: PYTORCH_CPU_INDEX is the index of PyTorch's CPU builds, https://download.pytorch.org/whl/cpu, or a mirror of it.
 # CANN @@{cann} and the driver are installed by the machine's administrator; nothing here does that.
 set -euo pipefail
 
@@ -21,7 +21,10 @@ PYTHON
 case $(uname -m) in
     x86_64 | amd64)
         # The usual index has the build for CUDA under this name.
-        : "${PYTORCH_CPU_INDEX:?is not set: the address of the index of CPU builds, which the page on how to install PyTorch tells}"
+        if [ -z "${PYTORCH_CPU_INDEX:-}" ]; then
+            echo "set PYTORCH_CPU_INDEX to the index of CPU builds, https://download.pytorch.org/whl/cpu, or to a mirror" >&2
+            exit 1
+        fi
         "$python" -m pip install @@{torch_x86} --extra-index-url "$PYTORCH_CPU_INDEX"
         ;;
     *)
