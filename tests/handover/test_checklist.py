@@ -19,6 +19,7 @@ from npuify.doctor.text import render_json
 from npuify.handover.checklist import Checklist, checklist, points
 from npuify.handover.pages import FORMATS, GROUPS, render
 from npuify.handover.record import Record, read_record
+from npuify.language import speaking
 from npuify.model import NpuifyError
 from npuify.options import Options
 from npuify.report.areas import _AREAS
@@ -97,6 +98,25 @@ def test_what_has_no_form_on_the_npu_is_open_with_its_place(project: Path, tmp_p
     assert devices.state == "open"
     assert "old.py:3" in devices.evidence
     assert devices.how
+
+
+@pytest.mark.parametrize(("language", "asked"), [("en", "Whether packages"), ("zh", "依赖包与扩展是否有")])
+def test_what_is_open_is_not_told_as_if_it_were_so(language: str, asked: str, project: Path) -> None:
+    """It said: open: Packages and extensions have a version for the NPU."""
+    (project / "requirements.txt").write_text("torch\ncupy-cuda12x\n")
+    with speaking(language):
+        made = checklist(read_record(project, OPTIONS))
+        text = render(made, "markdown")
+    packages = next(point for point in made.points if point.id == "dependencies")
+    assert packages.state == "open" and packages.title.startswith(asked)
+    assert f"- [ ] **{asked}" in text
+    for point in points():
+        # Every title that is a sentence has its question, in both languages.
+        assert bool(point.asks) == bool(point.asks_zh)
+        assert point.asks or point.judge in ("code", "edits", "person")
+        assert (
+            bool(point.asks_tensorflow) == bool(point.asks_tensorflow_zh) == bool(point.title_tensorflow and point.asks)
+        )
 
 
 def test_a_project_that_is_not_migrated(project: Path) -> None:

@@ -54,6 +54,19 @@ def test_the_guide_of_every_example_has_no_fault(
     assert "{" not in re.sub(r"(?s)```.*?```|`[^`]*`", "", text.split("---", 2)[2]), "a sentence was not filled in"
 
 
+def test_what_needs_work_is_counted_apart_from_notes(project: Path) -> None:
+    """Two places were said to need work, above six items of which four were notes."""
+    (project / "more.py").write_text("import torch\n\nold = torch.cuda.nccl.version() < (2, 10)\n")
+    record = read_record(project, OPTIONS)
+    part = text_of(record).partition("## Special points")[2].partition("\n## ")[0]
+    found = re.findall(r"(?m)^(\d+) (places? still|notes? to read).*:\n((?:[- ] .*\n)+)", part)
+    assert found and found[0][1] == "places still"
+    for count, kind, items in found:
+        said = re.findall(r"(?m)^- (error|warning|info) \S+ `[^`]+`(?: \(\+(\d+)\))?", items)
+        assert sum(1 + int(more or 0) for _, more in said) == int(count)
+        assert all((severity == "info") == kind.startswith("note") for severity, _ in said)
+
+
 def test_both_languages_have_the_same_names_to_fill_in() -> None:
     for row in rows().values():
         assert sorted(re.findall(r"{\w+}", row.en)) == sorted(re.findall(r"{\w+}", row.zh)), row.key

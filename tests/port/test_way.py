@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -319,6 +320,15 @@ def test_data_that_is_given(here: Path, machine: Machine) -> None:
     machine.status["forward"] = Status.PASSED
     report = port("project", "-o", "out", "--resume", "--data", "data/train.bin=elsewhere", code=0)
     assert machine.asked["data"] == "data/train.bin=elsewhere" and report.asked.data == "data/train.bin=elsewhere"
+
+
+def test_what_is_left_is_counted_as_the_checklist_counts(here: Path, machine: Machine) -> None:
+    project(here, train_py=SAFE)
+    report = port("project", "-o", "out", code=0)
+    said = next(stage for stage in report.stages if stage.name == "handover").message
+    counts = said.removeprefix("Checklist: ").removesuffix(".")
+    page = (here / "out/npuify-report/checklist.md").read_text(encoding="utf-8")
+    assert re.fullmatch(r"\d+ done.*", counts) and f"\n{counts}.\n" in page
 
 
 def test_a_program_that_only_infers_has_run(here: Path, machine: Machine) -> None:

@@ -49,6 +49,11 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     codes_tensorflow: tuple[str, ...] | None = None
     title_tensorflow: str = ""
     title_tensorflow_zh: str = ""
+    asks: str = ""
+    """In place of a title that would say the opposite of what is known, where the point is open."""
+    asks_zh: str = ""
+    asks_tensorflow: str = ""
+    asks_tensorflow_zh: str = ""
     how_tensorflow: str = ""
     how_zh: str = ""
     """Where ``how`` is more than commands."""
@@ -61,8 +66,15 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
             codes=self.codes if self.codes_tensorflow is None else self.codes_tensorflow,
             title=self.title_tensorflow or self.title,
             title_zh=self.title_tensorflow_zh or self.title_zh,
+            asks=self.asks_tensorflow or self.asks,
+            asks_zh=self.asks_tensorflow_zh or self.asks_zh,
             how=self.how_tensorflow or self.how,
         )
+
+    def titled(self, state: State, language: str) -> str:
+        """Its title in that state."""
+        named, asked = (self.title_zh, self.asks_zh) if language == "zh" else (self.title, self.asks)
+        return asked if state == "open" and asked else named
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -149,7 +161,7 @@ def _judged(point: Point, record: Record) -> Judged:
     return Judged(
         id=point.id,
         group=point.group,
-        title=point.title_zh if spoken() == "zh" else point.title,
+        title=point.titled(verdict.state, spoken()),
         state=verdict.state,
         where=verdict.where,
         evidence=phrase(verdict.evidence),

@@ -248,7 +248,7 @@ def verify(guide: Guide, say: Texts) -> Iterator[str]:
         seen = say(f"state {point.state}")
         if point.state in ("done", "failed", "open"):
             seen = f"{seen}: {cell(basis(point))}"
-        named = title(point.id, point.title, say, guide.stack)
+        named = title(point, say, guide.stack)
         yield from row(named, code(command), say(f"expected {identifier}"), seen)
     yield ""
     yield say("verify-reference")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.handover.checklist import Judged
     from npuify.handover.stack import Stack
     from npuify.handover.texts import Texts
 
@@ -14,16 +15,16 @@ MOST_POINTS: Final = 12
 """Rows of a table of SKILL.md; all of them are in the references."""
 
 
-def title(identifier: str, title: str, say: Texts, stack: Stack) -> str:
+def title(judged: Judged, say: Texts, stack: Stack) -> str:
     """The title of a point of the checklist, in the guide's language."""
     from npuify.handover.checklist import points
 
     if say.language != "zh":
-        return title
-    point = next((one for one in points() if one.id == identifier), None)
+        return judged.title
+    point = next((one for one in points() if one.id == judged.id), None)
     if point is None:
-        return title
-    return (point.title_tensorflow_zh if stack.is_for_tensorflow else "") or point.title_zh
+        return judged.title
+    return (point.as_for_tensorflow() if stack.is_for_tensorflow else point).titled(judged.state, "zh")
 
 
 def row(*cells: str) -> Iterator[str]:

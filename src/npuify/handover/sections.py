@@ -19,7 +19,7 @@ from npuify.model import Severity
 from npuify.report.doctor import Status as DoctorStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from npuify.handover.guide import Guide
     from npuify.handover.texts import Texts
@@ -67,9 +67,7 @@ def _head(guide: Guide, say: Texts) -> Iterator[str]:
     yield "|---|---|---|"
     for point in guide.checklist.points:
         if point.group != "code" and point.state != "nothing to do":
-            yield from row(
-                title(point.id, point.title, say, guide.stack), say(f"state {point.state}"), cell(basis(point))
-            )
+            yield from row(title(point, say, guide.stack), say(f"state {point.state}"), cell(basis(point)))
     yield ""
     yield say("nothing-on-hardware")
 
@@ -125,6 +123,27 @@ def _left(guide: Guide) -> list[Finding]:
     return sorted(findings, key=lambda one: (order.index(one.severity), one.file, one.start))
 
 
+def _alike(findings: Sequence[Finding]) -> list[list[Finding]]:
+    """Findings that say the same, together."""
+    made: dict[tuple[bool, str, str], list[Finding]] = {}
+    for one in findings:
+        made.setdefault((one.severity is Severity.INFO, one.code, one.message), []).append(one)
+    return list(made.values())
+
+
+def _points(heading: str, findings: Sequence[Finding], most: int, say: Texts) -> Iterator[str]:
+    if not findings:
+        return
+    yield say(heading, count=len(findings))
+    for same in _alike(findings)[:most]:
+        one = same[0]
+        more = f" (+{len(same) - 1})" if len(same) > 1 else ""
+        yield f"- {one.severity.value} {one.code} {code(f'{one.file}:{one.start.line}')}{more}: {prose(one.message)}"
+        if one.advice:
+            yield f"  {prose(one.advice)}"
+    yield ""
+
+
 def _special(guide: Guide, say: Texts) -> Iterator[str]:
     yield f"## {say('special-title')}"
     yield ""
@@ -133,20 +152,14 @@ def _special(guide: Guide, say: Texts) -> Iterator[str]:
     if not left and not survey.operators and not survey.kernels:
         yield say("open-none")
         return
-    weighty = [one for one in left if one.severity is not Severity.INFO]
-    if weighty:
-        yield say("special-open", count=len(weighty))
-    shown = list({(one.code, one.message): one for one in reversed(left)}.values())[::-1][:MOST_POINTS]
-    for one in shown:
-        same = [other for other in left if (other.code, other.message) == (one.code, one.message)]
-        places = [f"{other.file}:{other.start.line}" for other in same]
-        more = f" (+{len(places) - 1})" if len(places) > 1 else ""
-        yield f"- {one.severity.value} {one.code} {code(places[0])}{more}: {prose(one.message)}"
-        if one.advice:
-            yield f"  {prose(one.advice)}"
-    if len(left) > len(shown):
-        yield ""
+    notes = [one for one in left if one.severity is Severity.INFO]
+    yield from _points("special-open", [one for one in left if one.severity is not Severity.INFO], MOST_POINTS, say)
+    room = MOST_POINTS - len(_alike(left)) + len(_alike(notes))
+    if room > 0:
+        yield from _points("special-notes", notes, room, say)
+    if len(_alike(left)) > MOST_POINTS:
         yield say("special-all", count=len(left))
+        yield ""
     for operator in survey.operators[:MOST_POINTS]:
         ways = "; ".join(operator.ways[:2]) or operator.equivalent
         yield f"- {say('kernel')} {code(operator.name)} ({code(operator.file)}): {operator.difficulty}. {prose(ways)}"

@@ -207,7 +207,7 @@ def _compared(step: StepResult) -> Stage:
 def handover(source: Path, destination: Path, options: Options, entry: str) -> Stage:
     """The checklist and the guide, from what is known now; ``entry`` is what was run."""
     from npuify.handover import checklist, read_record
-    from npuify.handover.pages import render
+    from npuify.handover.pages import in_short, render
     from npuify.handover.write import write_skill
     from npuify.rewrite.tree import replace_files
     from npuify.verify.steps.plan import filled
@@ -218,8 +218,7 @@ def handover(source: Path, destination: Path, options: Options, entry: str) -> S
     pages = {f"checklist.{suffix}": render(made, format) for suffix, format in (("html", "html"), ("md", "markdown"))}
     replace_files(folder, {name: text.encode() for name, text in pages.items()})
     files = [str(folder / name) for name in pages]
-    done = sum(point.state in ("done", "nothing to do") for point in made.points)
-    told = phrase("Checklist: {done} of {number} items are done or of no concern.", done=done, number=len(made.points))
+    told = phrase("Checklist: {states}.", states=in_short(made))
     words = filled(shlex.split(entry), "npu")
     starts = [shlex.join(["python", *words] if words[0].endswith(".py") else words)] if words else []
     try:

@@ -123,6 +123,22 @@ def test_what_a_run_came_to(tmp_path: Path) -> None:
     assert missing.code == 127
 
 
+def test_a_device_that_the_program_no_longer_takes_is_told(tmp_path: Path) -> None:
+    """--entry "train.py --device cuda" was refused by the migrated program, and the advice was to diagnose it."""
+    program = (
+        "import argparse; parser = argparse.ArgumentParser(); parser.add_argument('-d', '--device', "
+        "choices=['npu', 'cpu']); parser.add_argument('--size', choices=['s', 'm']); parser.parse_args()"
+    )
+    words = ["-c", program, "--device", "cuda"]
+    refused = run([sys.executable, *words], tmp_path, tmp_path / "a.log")
+    assert refused.code == 2
+    assert "-d/--device does not take cuda" in refused.advice() and "write {device} in --entry" in refused.advice()
+    other = run([sys.executable, "-c", program, "--size", "cuda-like"], tmp_path, tmp_path / "b.log")
+    assert other.code == 2 and "{device}" not in other.advice()
+    (tmp_path / "c.log").write_text("Error: Invalid value for '--device': 'cuda:0' is not one of 'npu', 'cpu'.\n")
+    assert "--device does not take cuda:0" in Ran((), "", 2, 1.0, False, str(tmp_path / "c.log")).advice()
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 def test_a_run_that_does_not_end_is_ended_with_its_children(tmp_path: Path) -> None:
     with Hanging(tmp_path) as hanging:

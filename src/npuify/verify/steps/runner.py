@@ -25,6 +25,11 @@ _RANK: Final = re.compile(r"^\[rank\d+\]:\s?")
 _MARK: Final = re.compile(r"[\s~^]+")
 _FOLLOWS: Final = ("torch.distributed.elastic", "ChildFailedError", "SignalException")
 _SIGILL: Final = re.compile(r"SIGILL|Illegal instruction")
+_NOT_CUDA: Final = re.compile(
+    r"error: argument (?P<argument>[^:\n]+): invalid choice: '(?P<chosen>cuda(?::\d+)?)'"
+    r"|Invalid value for '(?P<click>[^'\n]+)': '(?P<given>cuda(?::\d+)?)' is not one of"
+)
+"""How argparse and click refuse a device, and end with 2."""
 _LONGEST: Final = 300
 
 
@@ -102,6 +107,13 @@ class Ran(msgspec.Struct, frozen=True):
             return (
                 "The program must be started by a launcher: "
                 '--entry "torchrun --standalone --nproc_per_node=2 train.py ...".'
+            )
+        if self.code > 0 and (refused := _NOT_CUDA.search("\n".join(self.tail()))):
+            return phrase(
+                "The program's {option} does not take {device}, as in the migrated copy it has npu in its place: write "
+                "{{device}} in --entry. It becomes npu for the migrated program, and cpu or cuda for the original.",
+                option=refused["argument"] or refused["click"],
+                device=refused["chosen"] or refused["given"],
             )
         return "npuify diagnose can analyze this log."
 
