@@ -1,4 +1,5 @@
-"""Links of the pages as they are read in a clone: each leads to something that is there, in the reader's language."""
+"""The pages as they are read in a clone: links lead to something that is there, in the reader's language, and a translation
+has what the English page has."""
 
 from __future__ import annotations
 
@@ -85,3 +86,19 @@ def test_each_page_is_linked_from_another() -> None:
             page = english.with_suffix(f"{suffix}.md")
             if page.exists():
                 assert page.resolve() in linked, page.relative_to(ROOT)
+
+
+_WRITTEN = re.compile(r"<!-- (\w+): begin[^\n]*-->.*?<!-- \1: end -->", re.DOTALL)
+
+
+@pytest.mark.parametrize("english", english_pages(), ids=lambda page: page.name)
+def test_a_translation_keeps_up_with_the_english_page(english: Path) -> None:
+    """Its parts and the options that it names: what a page that was left behind lacks first."""
+    translated = english.with_suffix(f"{CHINESE.suffix}.md")
+    if not translated.exists():
+        pytest.skip("it is written in both languages at once")
+    texts = [_WRITTEN.sub("", page.read_text(encoding="utf-8")) for page in (english, translated)]
+    parts = [[len(level) for level in re.findall(r"^(#+) ", _FENCED.sub("", text), re.MULTILINE)] for text in texts]
+    assert parts[0] == parts[1]
+    options = [set(re.findall(r"(?<![\w-])--[a-z][\w-]+", text)) for text in texts]
+    assert options[0] <= options[1], options[0] - options[1]
