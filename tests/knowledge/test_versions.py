@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from npuify.knowledge import choose_release, load, releases
-from npuify.knowledge.release.versions import shipped_tables, within
+from npuify.knowledge.release.versions import cann_in_words, shipped_tables, within
 from npuify.model import NpuifyError
 
 NEWEST = shipped_tables()[0]
@@ -110,3 +110,22 @@ def test_not_pinned_to_a_shipped_one(pin: str | None) -> None:
 )
 def test_within(version: str, since: str, until: str, expected: bool) -> None:
     assert within(version, since, until) is expected
+
+
+def test_a_cann_that_is_assumed_says_so() -> None:
+    assert cann_in_words("2.14.0", "9.1.0") == "9.1.0 assumed"
+    assert cann_in_words("2.12.0", "9.1.0") == "9.1.0"
+    # What is not that of the table, or in no row, is told as it is.
+    assert cann_in_words("2.14.0", "9.9.9") == "9.9.9"
+    assert cann_in_words("0.0.1", "8.0") == "8.0"
+    assert cann_in_words("2.14.0", "") == ""
+
+
+def test_a_requirement_without_upper_bound_is_said_to_become_a_pin() -> None:
+    newest = choose_release(None, None)
+    bounded_below = choose_release(None, ">=2.1")
+    assert bounded_below.torch_npu == newest.torch_npu
+    assert bounded_below.reason.endswith(
+        f"torch>=2.1 has no upper bound, and becomes torch=={newest.torch} where it is edited"
+    )
+    assert newest.reason.endswith("the project does not pin torch")

@@ -115,8 +115,8 @@ def test_text_of_a_scan(scan_result: ScanResult) -> None:
         "at [it]\ntrain.py:1:1 NPU140 info has no effect [edit to review]\ntrain.py:3:5 NPU101 error "
         "torch.cuda.Event is torch.npu.Event on the NPU [safe edit]\nbroken.py:4 not treated: cannot be parsed: "
         "invalid syntax\n    mend it\n\nFound 3 places in 2 of 12 files: 1 error, 1 warning, 1 note.\n  NPU101  "
-        "cuda-name                1  error    safe edit\n  NPU131  device-property          1  warning  to review\n "
-        " NPU140  cuda-backend-switch      1  info     to review\n1 can be edited safely (npuify migrate); 2 need "
+        "cuda-name                1  error     safe edit\n  NPU131  device-property          1  warning   to review\n "
+        " NPU140  cuda-backend-switch      1  info      to review\n1 can be edited safely (npuify migrate); 2 need "
         "review.\nFor those that need review, an edit is offered (--unsafe).\nNot processed properly: 1 file (see "
         "above).\nTarget: torch_npu 2.7.1 (torch 2.7.1, CANN 8.3.RC1): requirements.txt line 3 pins "
         "torch==2.7.1.\nVerdict: needs review. 2 places to review and 1 file that could not be processed; none is "
@@ -134,8 +134,9 @@ def test_text_of_a_scan(scan_result: ScanResult) -> None:
 def test_a_code_says_how_many_of_its_places_are_whose(scan_result: ScanResult, finding: Finding) -> None:
     missing = replace(finding, safety=Safety.MANUAL, edits=())
     result = replace(scan_result, findings=(finding, finding, missing))
-    assert "  NPU101  cuda-name      3  error    2 safe edit, 1 by hand\n" in render_scan(result)
+    assert "  NPU101  cuda-name      3  errors    2 safe edits, 1 by hand\n" in render_scan(result)
     assert "| NPU101 | cuda-name | 3 | error | 2 npuify, 1 by hand |" in render_scan(result, "markdown")
+    assert "3  错误      2 处可安全修改、1 处需手工处理\n" in render_scan(replace(result, language="zh"))
 
 
 def test_text_of_a_scan_that_found_nothing(clean_result: ScanResult) -> None:
@@ -147,7 +148,7 @@ def test_text_of_a_scan_that_found_nothing(clean_result: ScanResult) -> None:
 def test_text_of_a_migration(migration_result: MigrationResult, tmp_path: Path) -> None:
     text = render_migration(migration_result)
     assert "out/pkg/gate, 100%.py:7:1 NPU131 warning" in text
-    assert "Changed 1 of 12 files, 2 edits:\n  train.py  2 edits\n" in text
+    assert "Changed 1 of 12 files, 2 edits (1 of them an added import):\n  train.py  2 edits\n" in text
     assert "Left to do: 2 places in 2 files: 1 warning, 1 note.\n" in text
     assert f"Written to {tmp_path / 'out'}; the full report is in npuify-report/.\n" in text
     assert "Nothing was run" in text

@@ -11,6 +11,7 @@ import msgspec
 
 from npuify.handover.results import HARDWARE, NOT_RUN
 from npuify.knowledge.hand_written import read_rows
+from npuify.knowledge.release.versions import cann_in_words
 from npuify.language import ENGLISH, commas, phrase, spoken
 from npuify.model import Release, Severity
 from npuify.report.doctor import Status as DoctorStatus
@@ -116,7 +117,7 @@ class Checklist(msgspec.Struct, frozen=True, kw_only=True):
             "torch_npu {torch_npu} (torch {torch}, CANN {value})",
             torch_npu=self.release.torch_npu,
             torch=self.release.torch,
-            value=self.release.cann or "unknown",
+            value=cann_in_words(self.release.torch_npu, self.release.cann) or phrase("unknown"),
         )
 
     def count(self, state: State) -> int:
@@ -281,7 +282,7 @@ def _versions(point: Point, record: Record) -> _Verdict:
         "torch_npu {torch_npu}, torch {torch}, CANN {value} ({reason})",
         torch_npu=release.torch_npu,
         torch=release.torch,
-        value=release.cann or phrase("unknown"),
+        value=cann_in_words(release.torch_npu, release.cann) or phrase("unknown"),
         reason=release.reason,
     )
     wrong = [one for one in record.scan.findings if one.code == "NPU601" and one.severity is not Severity.INFO]

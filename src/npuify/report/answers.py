@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from npuify.analysis.explained.rows import render
+from npuify.knowledge.release.versions import cann_in_words
 from npuify.language import commas, mark, padded, phrase, told, told_lines, width_of
 from npuify.report.evidence import KNOWN
 
@@ -102,7 +103,7 @@ def render_releases(releases: Sequence[ReleaseInfo], format: str) -> str:
         (
             one.torch_npu,
             one.torch,
-            one.cann or "-",
+            cann_in_words(one.torch_npu, one.cann) or "-",
             _range(one.pythons),
             phrase("yes") if one.has_table else phrase("no"),
         )

@@ -10,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from npuify.knowledge.hand_written import DATA, version_rows
 from npuify.language import commas, phrase
-from npuify.model import NpuifyError, Release
+from npuify.model import Evidence, NpuifyError, Release
 
 if TYPE_CHECKING:
     from npuify.knowledge.schema import ReleaseInfo
@@ -118,7 +118,33 @@ def choose_release(requested: str | None, torch_pin: str | None) -> Release:
                     torch_pin=torch_pin,
                 ),
             )
+        torch = release_info(newest).torch
+        if specifiers and specifiers.contains(torch):
+            return _release(
+                newest,
+                phrase(
+                    "the newest stable release; the project's torch{torch_pin} has no upper bound, and becomes "
+                    "torch=={torch} where it is edited",
+                    torch_pin=torch_pin,
+                    torch=torch,
+                ),
+            )
     return _release(newest, "the newest stable release; the project does not pin torch")
+
+
+def cann_in_words(torch_npu: str, cann: str) -> str:
+    """The CANN of a release, marked where the table of releases only assumes that it is the one; empty for none.
+
+    Args:
+        torch_npu: the release.
+        cann: what it is said to go with.
+    """
+    if not cann:
+        return ""
+    known = next((row for row in version_rows() if row.torch_npu == torch_npu and row.cann == cann), None)
+    if known is None or known.evidence is not Evidence.ASSUMED:
+        return cann
+    return phrase("{cann} assumed", cann=cann)
 
 
 def _is_older(specifiers: SpecifierSet) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from npuify.knowledge.release.versions import cann_in_words
 from npuify.language import commas, mark, padded, phrase, plural, semicolons
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
 from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
@@ -34,6 +35,14 @@ _ACTS = {
     "note": mark("note"),
 }
 """Who acts on a finding, and how."""
+_KINDS = {
+    Severity.ERROR: (mark("error"), mark("errors")),
+    Severity.WARNING: (mark("warning"), mark("warnings")),
+    Severity.INFO: (mark("info"), mark("info")),
+}
+"""What a number of findings is called in the table."""
+_IMPORTS = "NPU100"
+"""The code of edits that import torch_npu where other edits need it."""
 _MOST_PROGRAMS = 8
 _DECIDING = 3
 _SHOWN = 5
@@ -120,7 +129,7 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
         changed = len(result.changed_files) - len(new)
         head = phrase("Changed {changed}", changed=changed) if result.destination else ""
         head = head or phrase("Would change {changed}", changed=changed)
-        counts = {"files": counted(scan.files_seen, "file"), "edits": counted(made, "edit")}
+        counts = {"files": counted(scan.files_seen, "file"), "edits": _edits(result, new, made)}
         of = phrase(" of {files}, {edits}:", **counts)
         if new:
             of = phrase(" of {files}, {edits}, and {new_files}:", **counts, new_files=counted(len(new), "new file"))
@@ -167,6 +176,18 @@ def _migration(result: MigrationResult) -> Iterator[Line]:
     yield [(phrase("Nothing was run: try the result on the NPU machine."), "dim")]
 
 
+def _edits(result: MigrationResult, new: set[str], made: int) -> str:
+    """The number of edits, and how many of them are imports of torch_npu, which a scan counts as no place."""
+    added = sum(change.file not in new and change.code == _IMPORTS for change in result.changes)
+    if not added:
+        return counted(made, "edit")
+    return phrase(
+        "{edits} ({imports})",
+        edits=counted(made, "edit"),
+        imports=plural("{count} of them an added import", "{count} of them added imports", added),
+    )
+
+
 def _findings(findings: Sequence[Finding], places: Places) -> Iterator[Line]:
     for finding in findings:
         place = f"{file_name(places.shown(finding.file))}:{finding.start.line}:{finding.start.column}"
@@ -199,17 +220,29 @@ def _table(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -> 
     acting = by_status(findings, migrated=migrated)
     for one in summary.by_code:
         counts = acting[one.code]
-        words = [
-            f"{counts[key]} {phrase(word)}" if len(counts) > 1 else phrase(word)
-            for key, word in _ACTS.items()
-            if counts[key]
-        ]
+        several = len([key for key in _ACTS if counts[key]]) > 1
+        words = [_acts(key, counts[key], several=several) for key in _ACTS if counts[key]]
         yield [
             (f"  {one.code}  ", "magenta"),
             (f"{one.name.ljust(width)}  {one.count:>5}  ", ""),
-            (padded(phrase(_SEVERITIES[one.severity]), 7), _COLOURS[one.severity]),
+            (padded(phrase(_KINDS[one.severity][one.count != 1]), 8), _COLOURS[one.severity]),
             (f"  {commas(words)}", "dim"),
         ]
+
+
+def _acts(key: str, count: int, *, several: bool) -> str:
+    """What is done about ``count`` findings of a code; with the number where others of them are treated otherwise."""
+    if key == "migrated":
+        text = plural("{count} safe edit", "{count} safe edits", count)
+        return text if several else phrase("safe edit") if count == 1 else phrase("safe edits")
+    if key == "note":
+        text = plural("{count} note", "{count} notes", count)
+        return text if several else phrase("note") if count == 1 else phrase("notes")
+    if not several:
+        return phrase(_ACTS[key])
+    if key == "review":
+        return plural("{count} to review", "{count} to review", count)
+    return plural("{count} by hand", "{count} by hand", count)
 
 
 def _what_edits_do(findings: Sequence[Finding]) -> Iterator[Line]:
@@ -245,7 +278,7 @@ def _aim(scan: ScanResult) -> Line:
         return [(phrase("Target: {target}.", target=scan.tensorflow).replace("..", "."), "")]
     release = scan.release
     style = phrase(" in the style {style}", style=scan.style) if scan.style != "npu" else ""
-    cann = phrase(", CANN {cann}", cann=release.cann) if release.cann else ""
+    cann = phrase(", CANN {cann}", cann=cann_in_words(release.torch_npu, release.cann)) if release.cann else ""
     reason = phrase(": {reason}", reason=release.reason) if release.reason else ""
     return [
         (

@@ -16,6 +16,7 @@ from npuify.rules.common.cuda_builds import opens_cuda_build
 from npuify.rules.common.lightning import asked_of_lightning
 from npuify.rules.common.refusals import opens_refusal, refused_test
 from npuify.rules.common.renaming import replace_in_literal
+from npuify.rules.devices.option_help import help_edits, option_name, option_of_choice
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
         yield from _keyed_table(node, parent, file)
         return
     edit = _edit(node, file)
-    text = file.code(node) if isinstance(node, ast.Constant) else "this f-string"
+    text = file.code(node) if isinstance(node, ast.Constant) else phrase("this f-string")
     if edit is None:
         yield file.report(
             node,
@@ -127,11 +128,16 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
             advice="write the NPU's name here",
         )
     elif uses.reaches_device or in_stub or shape == "indexed" or _meets_device(node, file):
+        option = option_of_choice(node, file) if file.plan.style == "npu" else None
+        named = option_name(option) if option is not None else ""
         yield file.report(
             node,
             phrase("{text} names a CUDA device", text=text),
-            edits=[edit],
+            edits=[edit, *(help_edits(option, file) if option is not None else ())],
             subject="cuda",
+            advice=phrase("afterwards {option} cuda is refused: scripts must give {option} npu", option=named)
+            if named
+            else "",
             needs_torch_npu=_is_used_here(node, file),
         )
     else:
