@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npuify.cli.common.options import size_in_bytes
+from npuify.doctor.probes.npu_smi import parse
 from npuify.model import NpuifyError
-from npuify.simulator import build, launch, messages, tables
+from npuify.simulator import build, launch, messages, npu_smi, tables
 from npuify.simulator.settings import Settings, from_environment
 from npuify.simulator.visible_devices import visible_devices
 from tests.warm import Program
@@ -310,3 +311,76 @@ def test_a_build_for_cuda_looks_like_one_for_the_cpu(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["False 0 None 0,1", "Torch not compiled with CUDA enabled"]
+
+
+@pytest.mark.parametrize(("devices", "soc"), [(1, "Ascend910B1"), (8, "Ascend910B3"), (16, "Ascend910_9391")])
+def test_the_simulated_npu_smi_is_read_as_the_real_one(devices: int, soc: str, tmp_path: Path) -> None:
+    settings = Settings(devices=devices, soc=soc, memory=32 << 30, cache=str(tmp_path / "cache"))
+    folder, _, rest = npu_smi.on_path(settings, "/usr/bin").partition(os.pathsep)
+    assert rest == "/usr/bin"
+
+    def said(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([f"{folder}/npu-smi", *words], capture_output=True, text=True, check=True)
+
+    table = said("info").stdout
+    assert "Simulated by npuify" in table
+    assert len({len(line) for line in table.splitlines()}) == 1, table
+    cards = parse(table).cards
+    assert [(card.npu, card.name, card.health, card.hbm_used, card.hbm_total) for card in cards] == [
+        (number, soc.removeprefix("Ascend"), "OK", 0, 32 << 10) for number in range(devices)
+    ]
+    assert said("info", "-l").stdout.count("NPU ID") == devices
+    assert said("info", "-m").stdout.count(soc) == devices
+    other = said("info", "-t", "usages", "-i", "0")
+    assert other.stdout == "" and "simulated" in other.stderr
+
+
+def test_where_it_cannot_be_written_the_path_stays(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert npu_smi.on_path(Settings(cache=str(tmp_path / "file")), "/usr/bin") == "/usr/bin"
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+@pytest.mark.parametrize(
+    ("language", "hint"), [("en", "The simulated machine has npu-smi, and no nvidia-smi"), ("zh", "没有 nvidia-smi")]
+)
+def test_a_script_finds_npu_smi_and_is_told_of_what_is_missing(language: str, hint: str, tmp_path: Path) -> None:
+    """Under ``set -e`` a script stopped at npu-smi, and nothing said that a simulated machine has no such tools."""
+    cache = str(tmp_path / "cache")
+
+    def run(text: str) -> subprocess.CompletedProcess[str]:
+        (tmp_path / "run.sh").write_text(f"set -e\n{text}\n")
+        command = [
+            sys.executable,
+            "-m",
+            "npuify",
+            "--language",
+            language,
+            "simulate",
+            "--devices",
+            "2",
+            "bash",
+            "run.sh",
+        ]
+        environ = {**environment(), "XDG_CACHE_HOME": cache}
+        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environ, timeout=300)
+
+    fine = run("npu-smi info\necho went on")
+    assert fine.returncode == 0 and "went on" in fine.stdout and "910B1" in fine.stdout and hint not in fine.stderr
+    lacking = run("no-such-nvidia-smi\necho went on")
+    assert lacking.returncode == 127 and "went on" not in lacking.stdout and hint in lacking.stderr
+    assert run("exit 3").returncode == 3
+    assert run("kill -TERM $$").returncode == 128 + 15
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_shell_gets_the_signals_of_npuify(tmp_path: Path) -> None:
+    script = "trap 'echo told; exit 5' TERM; echo ready; while :; do sleep 0.1; done"
+    program = (
+        "import os, sys; from npuify.process.command import watched; "
+        f"sys.exit(watched(['bash', '-c', {script!r}], dict(os.environ)))"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment())
+    assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    process.terminate()
+    assert process.communicate(timeout=60)[0] == "told\n" and process.returncode == 5

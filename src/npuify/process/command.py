@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,36 @@ def command(arguments: Sequence[str], python: str, module: bool = False) -> list
             advice="name a Python file, -m MODULE, torchrun, or a command on the path",
         )
     return [found, *rest]
+
+
+def is_shell(command: Sequence[str]) -> bool:
+    """Whether a command is a shell, or a file that one reads."""
+    name = Path(command[0]).name
+    return name in ("sh", "bash", "dash", "zsh", "ksh") or name.endswith((".sh", ".bash"))
+
+
+def watched(command: Sequence[str], environ: dict[str, str]) -> int:
+    """Run a program as a child that gets the signals which this process gets.
+
+    Returns:
+        Its exit code; 128 and the signal's number, where one ended it.
+    """
+    sys.stdout.flush()
+    child = subprocess.Popen(list(command), env=environ)
+    kept = {}
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2"):
+        if (number := getattr(signal, name, None)) is not None:
+            # At a terminal the child is told of Ctrl-C by itself.
+            by_itself = name == "SIGINT" and os.isatty(0)
+            kept[number] = signal.signal(
+                number, signal.SIG_IGN if by_itself else lambda sent, _: child.send_signal(sent)
+            )
+    try:
+        code = child.wait()
+    finally:
+        for number, before in kept.items():
+            signal.signal(number, before)
+    return code if code >= 0 else 128 - code
 
 
 def become(command: Sequence[str], environ: dict[str, str]) -> int:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase, plural, sentences
 from npuify.model import NpuifyError
-from npuify.process.command import become, command
+from npuify.process.command import become, command, is_shell, watched
 from npuify.process.environment import let_begin, spare_amx
 from npuify.process.python import answers, first_on_path, python_for
-from npuify.simulator import messages, tables
+from npuify.simulator import messages, npu_smi, tables
 from npuify.simulator.settings import PREFIX, Settings
 from npuify.simulator.visible_devices import VARIABLE, visible_devices
 
@@ -73,7 +73,7 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
     """Run a program on simulated NPUs. On Linux and macOS this process becomes the program, and this does not return.
 
     Returns:
-        The program's exit code, where it ran as a child.
+        The program's exit code, where it ran as a child: a shell does, so that a command it lacks can be told of.
     """
     interpreter = python_for(python)
     what = command(arguments, interpreter, module)
@@ -81,7 +81,7 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
     torch, release = check(interpreter, environ)
     environ[f"{PREFIX}_TORCH_NPU"] = release
     messages.new_run(environ, settings.cache)
-    environ["PATH"] = first_on_path(interpreter, environ.get("PATH", ""))
+    environ["PATH"] = npu_smi.on_path(settings, first_on_path(interpreter, environ.get("PATH", "")))
     count = plural("{count} NPU", "{count} NPUs", settings.devices)
     visible = len(visible_devices(environ.get(VARIABLE), settings.devices))
     hidden = (
@@ -106,4 +106,16 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
         file=sys.stderr,
         flush=True,
     )
-    return become(what, environ)
+    if not is_shell(what):
+        return become(what, environ)
+    code = watched(what, environ)
+    if code == 127:
+        print(
+            phrase(
+                "npuify: the script ended with 127: a command was not found. The simulated machine has npu-smi, and no "
+                "nvidia-smi or other tools of NVIDIA's."
+            ),
+            file=sys.stderr,
+            flush=True,
+        )
+    return code
