@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 
 from npuify import scan
+from npuify.analysis.values import Kind, Value, describe
 from npuify.cli.common.language import language_on, wrapped_lines
 from npuify.language import padded, phrase, plural, speaking, spoken, usual, width_of
 from npuify.language.catalog import filled_in
 from npuify.options import Options
 from npuify.report.narrow import fingerprints, without_baseline
+from npuify.verify.steps.text import in_brackets
 
 
 @pytest.mark.parametrize(
@@ -138,3 +140,14 @@ def test_blanks_stand_where_latin_and_chinese_meet() -> None:
     assert filled_in("因{error}而结束", {"error": "KeyError"}) == "因 KeyError 而结束"
     assert filled_in("{a}、{b}（{c!r}）{d:>4}", {"a": "x", "b": "甲", "c": "y", "d": 3}) == "x、甲（'y'）   3"
     assert filled_in("在 {place} 中", {"place": "目录/甲1.py"}) == "在目录/甲1.py 中"
+
+
+def test_verify_and_explain_name_their_things_in_chinese() -> None:
+    with speaking("zh"):
+        assert "（" in in_brackets("x") and "(" not in in_brackets("x")
+        assert phrase("simulated NPU") == "仿真的 NPU"
+        value = Value(Kind.OPTIMIZER, "torch.optim.AdamW")
+        assert describe(value) == "优化器 torch.optim.AdamW"
+        # A loss in a program is no curve of losses, which verify's step of that name is.
+        assert describe(Value(Kind.LOSS, "torch.nn.MSELoss")) == "loss torch.nn.MSELoss"
+    assert in_brackets("x") == " (x)"

@@ -210,7 +210,9 @@ def _derived(result: Gives, callee: Value, node: ast.Call, file: FileModel, mode
     if result is Gives.SELF and callee.of is not None:
         return callee.of
     if result is Gives.PARAMETERS and callee.of is not None:
-        return made(Value(Kind.PARAMETERS, _last(name), place, of=callee.of), place, f"by .{_last(name)}()")
+        return made(
+            Value(Kind.PARAMETERS, _last(name), place, of=callee.of), place, phrase("by .{name}()", name=_last(name))
+        )
     if result is Gives.TAKEN:
         rest = model.values(node.args[1], file) if len(node.args) > 1 else NOTHING
         return model.items(first, None, file) | rest

@@ -34,7 +34,7 @@ class Kind(Enum):
     TENSOR = "tensor"
     MODEL = "nn.Module"
     LOSS = "loss"
-    OPTIMIZER = "optimizer"
+    OPTIMIZER = mark("optimizer")
     SCHEDULER = "scheduler"
     SCALER = mark("gradient scaler")
     LOADER = "DataLoader"
@@ -308,7 +308,7 @@ def _further(step: Step | None, place: Place, text: str) -> Step:
 
 def describe(value: Value) -> str:
     """A value in words: ``nn.Module pkg.models.Net``, ``device string 'cuda'``."""
-    kind = phrase(value.kind.value) if value.kind is Kind.UNKNOWN else told(value.kind.value)
+    kind = phrase(value.kind.value) if value.kind in (Kind.UNKNOWN, Kind.OPTIMIZER) else told(value.kind.value)
     if value.kind in STRINGS:
         return f"{kind} {value.name!r}" if value.name else kind
     if value.kind is Kind.PARAMETERS and value.of is not None:

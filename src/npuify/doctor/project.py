@@ -86,7 +86,7 @@ def _requirements(facts: Facts, project: Path) -> list[Result]:
                 torch=torch,
             ),
             advice=phrase("migrate the project for the installed release; that also updates the pin"),
-            mend=Mend((f"npuify migrate {_quoted(str(project))} -o <folder> --torch-npu {torch}",)),
+            mend=Mend((f"npuify migrate {_quoted(str(project))} -o {phrase('<folder>')} --torch-npu {torch}",)),
             evidence=Evidence.DOCUMENTED,
             source=place,
         )

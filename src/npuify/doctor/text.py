@@ -121,7 +121,7 @@ def _result(result: Result) -> Iterator[str]:
         for command in result.mend.commands:
             yield f"          $ {command}" if not command.startswith("#") else f"          {command}"
         if note:
-            yield f"          ({note})"
+            yield "          " + phrase("({note})", note=note)
     if result.source and result.status is not Status.INFO:
         known = _EVIDENCE.get(result.evidence.value, "")
         yield (

@@ -78,12 +78,13 @@ def verify_steps(
     import sys
 
     from npuify.cli.common.output import put_judgement
+    from npuify.language import phrase
     from npuify.verify.steps import page, text
     from npuify.verify.steps.model import Status
     from npuify.verify.steps.run import accept, worst
 
     def told(step: str) -> None:
-        print(f"npuify: {step}", file=sys.stderr, flush=True)
+        print(f"npuify: {phrase(step)}", file=sys.stderr, flush=True)
 
     report = accept(
         project,

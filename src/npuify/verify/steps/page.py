@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.html.escape import escaped, prose, shortened
 from npuify.html.frame import framed
-from npuify.language import phrase
+from npuify.language import phrase, told
 from npuify.version import __version__
 
 from .model import Status
@@ -28,7 +28,7 @@ def render_html(report: AcceptanceReport) -> str:
     rows = (
         (phrase("Project"), f"{report.project}, {report.entry}"),
         (phrase("Reference"), report.reference),
-        (phrase("Target"), report.target),
+        (phrase("Target"), told(report.target)),
         (phrase("Machine"), devices_in_words(report.devices)),
         *((phrase("Prepared"), one) for one in report.prepared),
     )

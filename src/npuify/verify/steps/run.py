@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import commas, phrase, sentences
+from npuify.language import commas, mark, phrase, sentences
 from npuify.model import NpuifyError
 
 from . import captured, long_runs, tensorflow
@@ -173,7 +173,7 @@ def _report(
         project=str(project),
         entry=in_a_line(bench.plan.entry),
         reference=f"capture {capture}" if capture is not None else bench.reference_device.upper(),
-        target="simulated NPU" if bench.simulated else "NPU",
+        target=mark("simulated NPU") if bench.simulated else "NPU",
         devices=bench.devices,
         prepared=tuple(prepared),
         steps=tuple(bench.done),
@@ -284,7 +284,7 @@ def _verdict(steps: list[StepResult], simulated: bool) -> str:
     missing = [one.name for one in steps if one.status is Status.NOT_RUN]
     where = phrase("in simulation") if simulated else phrase("on the NPU")
     if failed:
-        return phrase("Not accepted: {failed} failed {where}.", failed=commas(failed), where=where)
+        return phrase("Not accepted: {failed} failed {where}.", failed=commas(map(phrase, failed)), where=where)
     passed = [one.name for one in steps if one.status is Status.PASSED]
     if not passed:
         return phrase("Nothing could be run.")
@@ -296,7 +296,7 @@ def _verdict(steps: list[StepResult], simulated: bool) -> str:
             number=len(passed),
             number2=len(steps),
             where=where,
-            missing=commas(missing),
+            missing=commas(map(phrase, missing)),
         )
     return sentences(told, "This says nothing about a real card's results, speed or limits." if simulated else "")
 

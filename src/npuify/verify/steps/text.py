@@ -29,7 +29,10 @@ def render_text(report: AcceptanceReport) -> str:
         *(f"{padded(phrase('prepared'), 11)}{told(one)}" for one in report.prepared),
     ]
     for number, step in enumerate(report.steps, 1):
-        lines += ["", f"{number}. {padded(phrase(_MARKS[step.status]), 7)}  {told(step.title)} ({ran_on(step)})"]
+        lines += [
+            "",
+            f"{number}. {padded(phrase(_MARKS[step.status]), 7)}  {told(step.title)}{in_brackets(ran_on(step))}",
+        ]
         lines.append(f"            {told(step.message)}")
         lines += ["            " + phrase("seen: {what}", what=one) for one in step.evidence]
         if step.advice:
@@ -38,6 +41,10 @@ def render_text(report: AcceptanceReport) -> str:
     if report.folder:
         lines += ["", phrase("Captures and logs are in {folder}", folder=report.folder)]
     return printable("\n".join(lines) + "\n")
+
+
+def in_brackets(text: str) -> str:
+    return phrase(" ({text})", text=text)
 
 
 def ran_on(step: StepResult) -> str:
