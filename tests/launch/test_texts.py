@@ -108,6 +108,12 @@ def test_scripts_elsewhere_or_with_files_as_arguments_start_the_program_here(
     with_data = job(
         "mine/train.py", method="torchrun", release=release, output=Path("mine/launch"), arguments=["--data=mine/data"]
     )
+    # Beside a project, in the folder that holds several.
+    (tmp_path / "all" / "one").mkdir(parents=True)
+    for name in ("train.py", "requirements.txt"):
+        (tmp_path / "all" / "one" / name).touch()
+    among = job("all/one/train.py", method="torchrun", release=release, output=Path("all/launch"))
+    assert (among.folder, among.entry) == (str(tmp_path), "all/one/train.py")
     assert {(one.folder, one.entry) for one in (outside, with_data)} == {(str(tmp_path), "mine/train.py")}
 
 

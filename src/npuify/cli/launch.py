@@ -57,7 +57,12 @@ def launch(
         typer.Option("--interface", metavar="NAME", help="The hosts' network interface for rendezvous, such as eth0."),
     ] = "",
     workdir: Annotated[
-        Path | None, typer.Option("--workdir", metavar="DIR", help="The working directory; default: the current one.")
+        Path | None,
+        typer.Option(
+            "--workdir",
+            metavar="DIR",
+            help="The working directory; default: the current one, or the project's where the scripts lie in it.",
+        ),
     ] = None,
     output: Annotated[
         Path | None,

@@ -132,10 +132,10 @@ def _project(entry: Path, output: Path, here: Path, arguments: Sequence[str]) ->
     """
     if any(Path(here, value).exists() for word in arguments if "/" in (value := word.rpartition("=")[2])):
         return here
-    shared = [one for one in entry.parents if here in one.parents and one in output.parents]
-    marked = [one for one in shared if any((one / name).exists() for name in _MARKS)]
-    beside = [one for one in shared if one in (entry.parent, output.parent)]
-    return next(iter((*marked, *beside)), here)
+    below = [one for one in entry.parents if here in one.parents]
+    marked = [one for one in below if any((one / name).exists() for name in _MARKS)]
+    projects = marked or [one for one in below if one in (entry.parent, output.parent)]
+    return next((one for one in projects if one in output.parents), here)
 
 
 def _entry(entry: Path, folder: Path) -> str:
