@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from npuify.analysis.explained.rows import Known, Row, render
 from npuify.analysis.model import Kind, Reach
 
 from .harness import asked, said, words
@@ -418,3 +419,23 @@ def test_how_a_value_came_does_not_count() -> None:
     assert first == second
     assert hash(first) == hash(second)
     assert len(first | second) == 1
+
+
+def test_expressions_that_are_unknown_for_one_cause_take_a_line_each() -> None:
+    def row(code: str, *steps: str, value: str = "unknown") -> Row:
+        return Row("main.py:1:1", code, [Known(value, list(steps))], [])
+
+    told = render(
+        [
+            row("m.f()", "a.py:1: x", "a.py:2: y"),
+            row("m", "a.py:1: x"),
+            row("n", "a.py:9: z"),
+            row("1", "here", value="number 1"),
+        ]
+    )
+    assert told == (
+        "main.py:1:1: m.f()\n  is unknown\n      a.py:1: x\n      a.py:2: y\n"
+        "main.py:1:1: m  (unknown, for the same cause)\n"
+        "main.py:1:1: n\n  is unknown\n      a.py:9: z\n"
+        "main.py:1:1: 1\n  is number 1\n      here\n"
+    )

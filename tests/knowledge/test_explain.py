@@ -81,3 +81,18 @@ def test_nothing_is_made_up(what: str) -> None:
 def test_a_switch_without_effect_is_not_called_missing() -> None:
     found = npuify.explain("torch.backends.cudnn.benchmark")
     assert {row.note for row in found.releases} == {"no counterpart; the switch is there in every build of torch"}
+
+
+@pytest.mark.parametrize(
+    "name", ["torch._fused_adamw_", "torch.ops.aten._fused_adamw_", "torch.ops.aten._fused_adamw_.default"]
+)
+def test_an_operator_by_the_names_that_torch_binds_it_to(name: str) -> None:
+    found = npuify.explain(name)
+    assert found.kind == "operator"
+    assert found.releases == npuify.explain("aten::_fused_adamw_").releases
+
+
+def test_a_name_of_torch_that_is_no_operator_stays_unknown() -> None:
+    for name in ("torch.no_such_operator", "torch.ops.aten.no_such_operator", "torch.nn._fused_adamw_"):
+        with pytest.raises(NpuifyError):
+            npuify.explain(name)

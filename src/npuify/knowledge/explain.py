@@ -42,6 +42,7 @@ def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | No
         _python_name(what, versions)
         or _removed(what, versions)
         or _function(what, versions)
+        or _bound_operator(what, versions)
         or explain_tensorflow(what)
         or _missing_package(what)
         or explain_message(what)
@@ -133,6 +134,19 @@ def _operator(name: str, versions: list[str]) -> Explanation | None:
         return None
     source = "the dispatch tables of the imported torch_npu packages"
     return Explanation(name, "operator", (), tuple(rows), source, Evidence.LIVE)
+
+
+_BOUND = re.compile(r"torch\.(?:ops\.aten\.(\w+(?:\.\w+)?)|_VF\.(\w+)|(\w+))")
+"""Names under which torch binds an operator of its own: ``torch.ops.aten.lgamma.out``, ``torch._fused_adamw_``."""
+
+
+def _bound_operator(name: str, versions: list[str]) -> Explanation | None:
+    """What serves the operator that a name of torch is bound to, where the tables have no function of that name."""
+    found = _BOUND.fullmatch(name)
+    if found is None:
+        return None
+    operator = (found[1] or found[2] or found[3]).removesuffix(".default")
+    return _operator(f"aten::{operator}", versions)
 
 
 def _function(name: str, versions: list[str]) -> Explanation | None:

@@ -92,13 +92,27 @@ def explain_text(model: ProgramModel, relative: str, line: int, column: int | No
 def render(rows: Iterable[Row]) -> str:
     """What :func:`explain_place` found, as text."""
     lines = []
+    causes: set[str] = set()
     for row in rows:
+        cause = _cause_of_unknown(row)
+        if cause is not None and cause in causes:
+            lines.append(f"{row.place}: {row.code}  " + phrase("(unknown, for the same cause)"))
+            continue
+        if cause is not None:
+            causes.add(cause)
         lines.append(f"{row.place}: {row.code}")
         for one in row.values:
             lines += ["  " + phrase("is {value}", value=one.value), *(f"      {step}" for step in one.steps)]
         for one in row.uses:
             lines += ["  " + phrase("goes to {value}", value=one.value), *(f"      {step}" for step in one.steps)]
     return "\n".join(lines) + "\n"
+
+
+def _cause_of_unknown(row: Row) -> str | None:
+    """The first step of an expression of which nothing else is known or told; empty where no step is."""
+    if len(row.values) != 1 or row.uses or row.values[0].value != describe(UNKNOWN):
+        return None
+    return next(iter(row.values[0].steps), "")
 
 
 def _row(node: ast.expr, file: FileModel, model: ProgramModel) -> Row:
