@@ -204,6 +204,8 @@ def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagno
     is_module = name != "torch.cuda" and word == "import_module"
     new = (counterpart.npu_import if is_module else None) or counterpart.npu
     edit = replace_in_literal(node, name, new, file)
+    if file.plan.style == "portable" and _takes_name_of_cuda_only(node, file):
+        edit = None  # one text names the module of either device, and what is taken from it has two names
     yield file.report(
         node,
         describe(counterpart),
@@ -213,6 +215,16 @@ def cuda_name_in_string(node: ast.Constant, file: PythonFile) -> Iterator[Diagno
         source=counterpart.source,
         needs_torch_npu=True,
     )
+
+
+def _takes_name_of_cuda_only(node: ast.Constant, file: PythonFile) -> bool:
+    """Whether a module that is loaded by its name is asked for what is called otherwise on the NPU, or is not there."""
+    call = file.parent(node)
+    taken = file.parent(call) if isinstance(call, ast.Call) else None
+    if not isinstance(taken, ast.Attribute):
+        return False
+    counterpart = file.release.counterpart(f"{node.value!s}.{taken.attr}")
+    return counterpart is not None and (counterpart.npu or "").rpartition(".")[2] != taken.attr
 
 
 def _taken_by(node: ast.Constant, file: PythonFile) -> str:
