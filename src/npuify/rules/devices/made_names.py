@@ -50,6 +50,8 @@ class _Made(NamedTuple):
 def _made_of_nothing(lower: bytes, start: int, end: int) -> bool:
     """Whether what is looked up there has a name that is written out, or is a table that nothing is looked up in."""
     called = lower[start:end]
+    if not called.endswith(b"(") and called not in _TABLE_CALLS:
+        return False
     at = _behind_owner(called, lower, end)
     if at is None:
         return False
@@ -152,6 +154,12 @@ def name_made_of_device_type(
 
 def _file_of_type(node: ast.JoinedStr, file: PythonFile) -> Iterator[Diagnostic]:
     """``f"{x.device.type}.json"``: a file that is called by a device's type."""
+    # Most texts are no such names, by what is written in them; what their parts may be takes long to tell.
+    before, behind = node.values[-3:-2], node.values[-1:]
+    if not all(isinstance(one, ast.Constant) for one in (*before, *behind)) or len(node.values) < 2:
+        return
+    if _OF_FILES.fullmatch(_constant(behind[0])) is None or (before and not _constant(before[0]).endswith("/")):
+        return
     made = _made(node, file)
     if made is None or made.behind is None or _OF_FILES.fullmatch(made.behind) is None:
         return
@@ -163,6 +171,10 @@ def _file_of_type(node: ast.JoinedStr, file: PythonFile) -> Iterator[Diagnostic]
             subject="cuda",
             advice="see to it that there is one for the NPU where it is read",
         )
+
+
+def _constant(node: ast.expr) -> str:
+    return str(node.value) if isinstance(node, ast.Constant) else ""
 
 
 def _is_said(name: str, file: PythonFile) -> bool:
