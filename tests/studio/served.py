@@ -51,7 +51,10 @@ class Served:
         connection.putheader("content-length", str(len(body)))
         connection.endheaders(body)
         answer = connection.getresponse()
-        content = answer.read()
+        try:
+            content = answer.read()
+        except ConnectionResetError:
+            content = b""  # refused before the request was read to its end: the rest of both may be lost
         connection.close()
         return answer.status, {name.lower(): value for name, value in answer.getheaders()}, content
 
