@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge.origins import origin_facts
 
-from .signatures import Match
+from .owners import match_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuify.diagnosis.model import Frame
     from npuify.knowledge.origins import OriginFact
+
+    from .signatures import Match
 
 _KIND: Final = re.compile(r"^(?:[A-Za-z_]\w*\.)*(?P<kind>[A-Za-z_]\w*)(?::|$)")
 _SAY_MORE: Final = {"ImportError", "ModuleNotFoundError", "KeyboardInterrupt", "SystemExit", "MemoryError"}
@@ -47,16 +49,4 @@ def origin_match(text: str, frames: Sequence[Frame]) -> Match | None:
         (fact for files, fact in _rows() if files.search(file) and (not fact.kinds or found["kind"] in fact.kinds)),
         None,
     )
-    if fact is None:
-        return None
-    return Match(
-        name=fact.name,
-        meaning=fact.why or fact.name.replace("-", " "),
-        cause=fact.cause,
-        role="cause",
-        weight=fact.weight,
-        evidence=fact.evidence,
-        source=fact.source,
-        why=fact.why,
-        fix=fact.fix,
-    )
+    return None if fact is None else match_of(fact)

@@ -20,6 +20,8 @@ from .signatures import Match
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.knowledge.origins import OriginFact
+
 FILE: Final = "owners.toml"
 
 Kind = Literal["library", "command", "fails"]
@@ -84,6 +86,21 @@ def owners() -> tuple[tuple[re.Pattern[str], Owner], ...]:
     return tuple((re.compile(row.names), row) for row in rows)
 
 
+def match_of(row: Owner | OriginFact) -> Match:
+    """What a row says of the cause."""
+    return Match(
+        name=row.name,
+        meaning=row.why or row.name.replace("-", " "),
+        cause=row.cause,
+        role="cause",
+        weight=row.weight,
+        evidence=row.evidence,
+        source=row.source,
+        why=row.why,
+        fix=row.fix,
+    )
+
+
 def owner_match(text: str) -> Match | None:
     """What it says that a library or command is missing, or fails, by whose it is; None where nobody's is named.
 
@@ -93,17 +110,7 @@ def owner_match(text: str) -> Match | None:
     for kind, name in _named(text):
         row = next((row for names, row in owners() if row.kind == kind and names.fullmatch(name)), None)
         if row is not None:
-            return Match(
-                name=row.name,
-                meaning=row.why or row.name.replace("-", " "),
-                cause=row.cause,
-                role="cause",
-                weight=row.weight,
-                evidence=row.evidence,
-                source=row.source,
-                why=row.why,
-                fix=row.fix,
-            )
+            return match_of(row)
     return None
 
 

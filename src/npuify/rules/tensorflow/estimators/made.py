@@ -121,19 +121,7 @@ def _judged(node: ast.Call, made: Made, file: PythonFile) -> Iterator[Diagnostic
         return
     servers = with_servers(node, made, file) if name == OWN and line == "1" else None
     if servers is not None:
-        yield file.report(
-            node,
-            "parameter servers take NPUEstimator with an NPURunConfig: each process needs TF_CONFIG and JOB_ID, and "
-            "saves every 100 steps where nothing is said",
-            edits=servers,
-            safety=Safety.REVIEW if servers else Safety.MANUAL,
-            severity=Severity.ERROR,
-            subject=name,
-            advice=""
-            if servers
-            else "write NPURunConfig(distribute=..., mix_compile_mode=True, iterations_per_loop=1), by keyword, and "
-            "NPUEstimator",
-        )
+        yield _servers_told(node, servers, name, file)
         return
     if config is None:
         edits = [add_argument(node, "config=npu_run_config_init()", file)]
@@ -292,14 +280,19 @@ def _of_servers(config: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     edits = elsewhere(config, file)
     if taken and not edits:
         return
-    yield file.report(
-        config,
+    yield _servers_told(config, edits, "RunConfig(train_distribute=)", file)
+
+
+def _servers_told(node: ast.Call, edits: list[Edit], subject: str, file: PythonFile) -> Diagnostic:
+    """What parameter servers take, at an estimator or at the configuration that asks for them."""
+    return file.report(
+        node,
         "parameter servers take NPUEstimator with an NPURunConfig: each process needs TF_CONFIG and JOB_ID, and "
         "saves every 100 steps where nothing is said",
         edits=edits,
         safety=Safety.REVIEW if edits else Safety.MANUAL,
         severity=Severity.ERROR,
-        subject="RunConfig(train_distribute=)",
+        subject=subject,
         advice=""
         if edits
         else "write NPURunConfig(distribute=..., mix_compile_mode=True, iterations_per_loop=1), by keyword, and "
