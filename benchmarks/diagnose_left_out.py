@@ -68,7 +68,7 @@ def _taught() -> list[dict[str, Any]]:
 
 def _answers(number: int) -> list[dict[str, Any]]:
     """What is answered to a round's samples without what the round taught."""
-    from npuify.knowledge import failures
+    from npuify.knowledge.failures import causes as failures
 
     taught = next(one for one in _taught() if one["round"] == number)
     rows = set(taught["rows"])

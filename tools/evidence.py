@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.claims import claims
 from npuify.knowledge.hand_written import arguments, environment, meanings, packages
 from npuify.knowledge.hardware.facts import SHIPPED, read_facts
-from npuify.knowledge.kernels import kernel_facts
 from npuify.knowledge.release.table import load_shipped
+from npuify.knowledge.third_party.kernels import kernel_facts
 from npuify.language import commas, phrase, speaking
 from npuify.model import Evidence
 from npuify.report.evidence import KNOWN

@@ -150,7 +150,7 @@ def collect(only: str) -> dict[str, dict[str, object]]:
 
 def _is_lacked(name: str, itself: str, calls: list[tuple[str, ...]]) -> bool:
     from npuify.knowledge import load, releases
-    from npuify.knowledge.functions import Function, lack_in
+    from npuify.knowledge.pytorch.functions import Function, lack_in
 
     known = Function(itself, tuple(calls))
     lacks = [lack_in(known, name, load(info.torch_npu)) for info in releases() if info.has_table]
@@ -160,7 +160,7 @@ def _is_lacked(name: str, itself: str, calls: list[tuple[str, ...]]) -> bool:
 def lacked_by_some_release() -> set[str]:
     """Operators for which some shipped release has no kernel, in one of their overloads; the others are left out."""
     from npuify.knowledge import load, releases
-    from npuify.knowledge.functions import LEADS_TO
+    from npuify.knowledge.pytorch.functions import LEADS_TO
 
     found = set(LEADS_TO)
     tables = [load(info.torch_npu) for info in releases() if info.has_table]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from npuify.knowledge.replacements import replacement_of
+from npuify.knowledge.third_party.replacements import replacement_of
 from npuify.project.files import find_files
 from npuify.project.survey import KINDS
 from npuify.rules.packages.extensions.builds import builds_in

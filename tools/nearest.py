@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.diagnosis.samples import FOLDER, samples
 
 from npuify.diagnosis.known.nearest import FILE, words_of
-from npuify.knowledge.failures import causes
+from npuify.knowledge.failures.causes import causes
 from npuify.knowledge.hand_written import DATA
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from npuify.knowledge.replacements import as_table
+from npuify.knowledge.third_party.replacements import as_table
 from npuify.language import speaking
 
 PAGE = Path(__file__).parents[1] / "docs" / "kernels.md"

@@ -53,9 +53,9 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     """
     from npuify.distribute.codes import explain_code
     from npuify.engine.catalog import all_rules
-    from npuify.knowledge.explain import explain_name, similar_names
-    from npuify.knowledge.members import explain_member
-    from npuify.knowledge.replacements import explain_replacement
+    from npuify.knowledge.explain.names import explain_name, similar_names
+    from npuify.knowledge.third_party.members import explain_member
+    from npuify.knowledge.third_party.replacements import explain_replacement
 
     found = next((rule.explanation for rule in all_rules().values() if rule.is_called(what)), None)
     found = found or explain_code(what) or explain_name(what, torch_npu=torch_npu) or explain_replacement(what)
@@ -98,7 +98,7 @@ def _named_by_rules(what: str) -> Explanation | None:
 
 def _package_of(what: str) -> Explanation | None:
     """What is known of the package that a dotted name lies in; PyTorch's own names are no matter of a package."""
-    from npuify.knowledge.explain_packages import explain_package
+    from npuify.knowledge.explain.packages import explain_package
 
     parts = what.split(".")
     if parts[0] in ("torch", "torch_npu") or not all(part.isidentifier() for part in parts):

@@ -9,7 +9,7 @@ from collections import Counter
 
 import pytest
 
-from npuify.knowledge.failures import causes, text_facts
+from npuify.knowledge.failures.causes import causes, text_facts
 
 from .samples import FOLDER, diagnosed, is_right, missed_at_first, right_at_first, samples, tomllib
 

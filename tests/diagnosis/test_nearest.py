@@ -12,7 +12,7 @@ from tools.nearest import text
 from npuify.diagnosis.known.nearest import FILE, nearest, seen, words_of
 from npuify.diagnosis.known.owners import owner_match, owners, system_match
 from npuify.diagnosis.model import Confidence
-from npuify.knowledge.failures import causes, exception_fact
+from npuify.knowledge.failures.causes import causes, exception_fact
 from npuify.knowledge.hand_written import DATA
 
 from .samples import diagnosed

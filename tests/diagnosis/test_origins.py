@@ -6,8 +6,8 @@ import pytest
 
 from npuify.diagnosis.known.origins import origin_match
 from npuify.diagnosis.model import Confidence, Frame
-from npuify.knowledge.failures import causes
-from npuify.knowledge.origins import origin_facts
+from npuify.knowledge.failures.causes import causes
+from npuify.knowledge.failures.origins import origin_facts
 
 from .samples import diagnosed
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from npuify.knowledge.dependencies import dependencies
 from npuify.knowledge.hand_written import packages
+from npuify.knowledge.third_party.dependencies import dependencies
 
 from .samples import diagnosed
 from .test_noise import AFTER, BEFORE

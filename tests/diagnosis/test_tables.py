@@ -12,7 +12,7 @@ import pytest
 import npuify
 from npuify.diagnosis.known.signatures import matches
 from npuify.diagnosis.stems import CODE, with_stems
-from npuify.knowledge.failures import causes, code_fact, code_facts, explain_failure, header_codes, text_facts
+from npuify.knowledge.failures.causes import causes, code_fact, code_facts, explain_failure, header_codes, text_facts
 from npuify.knowledge.generate.error_codes import HEADERS, build
 from npuify.knowledge.generate.wheel import Wheel
 from npuify.model import NpuifyError

@@ -12,8 +12,8 @@ from npuify.knowledge.frameworks.stacks import stack_programs, stack_rows, stack
 from npuify.knowledge.frameworks.vllm import engine_arguments, vllm_sets
 from npuify.knowledge.frameworks.vllm_internals import internals
 from npuify.knowledge.hand_written import environment
-from npuify.knowledge.members import members
 from npuify.knowledge.release.versions import releases
+from npuify.knowledge.third_party.members import members
 
 from .samples import diagnosed
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from npuify.doctor.probes.npu_smi import Card, numbered, parse
-from npuify.knowledge.machines import chip
+from npuify.knowledge.machine.drivers import chip
 
 from .machines import HEALTHY, load
 

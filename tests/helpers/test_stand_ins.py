@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 
 from npuify.helpers import stand_ins  # noqa: E402
-from npuify.knowledge.stand_ins import stand_ins as rows  # noqa: E402
+from npuify.knowledge.pytorch.stand_ins import stand_ins as rows  # noqa: E402
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 1e-30, -1e30, 3e38, float("inf"), float("-inf"), float("nan")]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from npuify.knowledge import load
-from npuify.knowledge.explain import explain_name
-from npuify.knowledge.functions import functions, lack_of
+from npuify.knowledge.explain.names import explain_name
+from npuify.knowledge.pytorch.functions import functions, lack_of
 from npuify.knowledge.release.imported import shipped_live_tables
 from tests.harness import codes
 

@@ -11,7 +11,7 @@ import warnings
 
 import pytest
 
-from npuify.knowledge.removed import numbers, removed_name, removed_names
+from npuify.knowledge.pytorch.removed import numbers, removed_name, removed_names
 from tests.harness import codes
 
 RAISE = {

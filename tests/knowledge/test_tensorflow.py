@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.knowledge.explain import explain_name
+from npuify.knowledge.explain.names import explain_name
 from npuify.knowledge.generate.tensorflow import generate_tensorflow
 from npuify.knowledge.tensorflow.lines import choose_adapter, requested_adapter
 from npuify.knowledge.tensorflow.tables import adapter_options, adapters, forms, package, vendor_status

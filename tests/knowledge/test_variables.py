@@ -7,9 +7,9 @@ import re
 import pytest
 
 from npuify.knowledge import environment
-from npuify.knowledge.commands import commands
-from npuify.knowledge.settings import setting_fact, setting_facts
-from npuify.knowledge.variables import fact_of, renamed, translate
+from npuify.knowledge.settings.commands import commands
+from npuify.knowledge.settings.frameworks import setting_fact, setting_facts
+from npuify.knowledge.settings.variables import fact_of, renamed, translate
 from npuify.model import Safety
 
 SAFE, REVIEW = Safety.SAFE, Safety.REVIEW

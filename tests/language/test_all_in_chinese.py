@@ -19,7 +19,7 @@ from npuify.cli.common.language import run_in_language
 from npuify.cli.common.program import _COMMANDS, program
 from npuify.distribute.codes import CODES
 from npuify.engine.ledger.reasons import REASONS
-from npuify.knowledge.replacements import families
+from npuify.knowledge.third_party.replacements import families
 from npuify.language import phrase, plural, speaking
 from npuify.options import Options
 from npuify.report import render_scan

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from npuify.knowledge import choose_release, products, releases
-from npuify.knowledge.launching import (
+from npuify.knowledge.machine.launching import (
     cluster_products,
     container_options,
     environment_settings,

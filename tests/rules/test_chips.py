@@ -121,7 +121,7 @@ def test_fused_attention_is_not_written_for_a_chip_without() -> None:
 
 
 def test_both_tables_of_chips_say_the_same_of_bfloat16() -> None:
-    from npuify.knowledge.machines import chips
+    from npuify.knowledge.machine.drivers import chips
 
     families = {"Atlas A2": "A2", "Atlas A3": "A3", "Ascend 910 (first generation)": "910", "Ascend 310P": "310P"}
     there = {chip.product: chip.bf16 for chip in chips()}

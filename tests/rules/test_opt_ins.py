@@ -10,7 +10,7 @@ import npuify
 from npuify.engine.catalog import all_rules
 from npuify.helpers import CPU_FALLBACK, MARK, STAND_INS, helper_text
 from npuify.knowledge import load, releases
-from npuify.knowledge.stand_ins import needed, stand_ins
+from npuify.knowledge.pytorch.stand_ins import needed, stand_ins
 from npuify.model import NpuifyError
 from npuify.options import Options
 from npuify.rules.topics import TOPICS, codes_of_topics

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tools.run_tables import FOLDER, TABLES, text
 
-from npuify.knowledge.variables import fact_of, translate
+from npuify.knowledge.settings.variables import fact_of, translate
 from npuify.run import environment
 from npuify.run.advice import TABLE, note_for
 

@@ -111,7 +111,7 @@ def test_only_what_the_release_needs_is_set() -> None:
 
 
 def test_the_next_cann_knows_another_name() -> None:
-    from npuify.knowledge.launching import environment_settings
+    from npuify.knowledge.machine.launching import environment_settings
 
     def always(cann: str) -> set[str]:
         return {row.name for row in environment_settings() if row.when == "always" and row.holds(cann)}

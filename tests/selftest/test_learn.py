@@ -9,9 +9,9 @@ import msgspec
 import pytest
 
 from npuify import explain, knowledge, scan
-from npuify.knowledge.functions import lack_of
 from npuify.knowledge.hardware.facts import forget, own_folder
 from npuify.knowledge.hardware.results import MachineSeen, SelftestResult, Status
+from npuify.knowledge.pytorch.functions import lack_of
 from npuify.model import Evidence, NpuifyError, Safety
 from npuify.options import Options
 from npuify.selftest.learn import Learned, learn, render

@@ -12,7 +12,7 @@ from npuify import knowledge
 from npuify.engine.catalog import all_rules
 from npuify.helpers import PACKAGES
 from npuify.knowledge.hand_written import meanings
-from npuify.knowledge.members import members
+from npuify.knowledge.third_party.members import members
 from npuify.selftest.areas.behaviour import question_of
 from npuify.selftest.run import plan_for
 from npuify.selftest.shares import share_lines, shares
@@ -92,7 +92,7 @@ def test_operators_without_sample_arguments_are_listed_with_the_reason() -> None
 
 
 def test_every_module_in_the_place_of_kernels_has_a_check_or_is_listed() -> None:
-    from npuify.knowledge.replacements import families
+    from npuify.knowledge.third_party.replacements import families
 
     asked = {check.id.partition("/")[2].partition(" ")[0] for check in plan().checks if check.area == "kernels"}
     without = {one.subject for one in plan().unchecked if one.area == "kernels" and " " not in one.subject}

@@ -12,7 +12,7 @@ import typer
 from npuify import api
 from npuify.cli.common.program import program
 from npuify.cli.schema import SCHEMAS
-from npuify.knowledge.failures import causes, code_facts
+from npuify.knowledge.failures.causes import causes, code_facts
 from npuify.knowledge.hand_written import environment, packages
 from npuify.knowledge.release.table import load
 from npuify.knowledge.release.versions import releases

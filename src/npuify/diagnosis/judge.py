@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.knowledge.components import component_of
-from npuify.knowledge.failures import causes
+from npuify.knowledge.failures.causes import causes
+from npuify.knowledge.failures.components import component_of
 from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.version import __version__
@@ -23,7 +23,7 @@ from .stories import named, notes_of, stories_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuify.knowledge.failures import Cause
+    from npuify.knowledge.failures.causes import Cause
 
     from .collect import Collector
     from .known.nearest import Near

@@ -8,7 +8,7 @@ from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from npuify.knowledge.failures import text_facts
+from npuify.knowledge.failures.causes import text_facts
 
 DIGITS: Final = b"0123456789"
 

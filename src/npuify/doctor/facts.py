@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.knowledge.machines import Chip, chip
+from npuify.knowledge.machine.drivers import Chip, chip
 
 from .probes import cann, driver, hccl, host, npu_smi, python
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from npuify.knowledge.machines import cann_ranges
+from npuify.knowledge.machine.drivers import cann_ranges
 from npuify.knowledge.release.versions import releases
 from npuify.language import phrase
 from npuify.model import Evidence

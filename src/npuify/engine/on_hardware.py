@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from npuify.helpers import KERNELS, PACKAGES
-from npuify.knowledge.replacements import families
+from npuify.knowledge.third_party.replacements import families
 from npuify.language import phrase, sentences
 from npuify.model import Safety
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from npuify.handover.marks import code, line_of
-from npuify.knowledge.machines import cann_packages
+from npuify.knowledge.machine.drivers import cann_packages
 from npuify.knowledge.release.versions import release_info
 from npuify.language import phrase
 from npuify.language.code import code_in_language

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from npuify.handover.imports import imported
-from npuify.knowledge.dependencies import Dependency, companions, dependency
+from npuify.knowledge.third_party.dependencies import Dependency, companions, dependency
 from npuify.project.files import find_files
 from npuify.source.requirements import UnreadableRequirements, format_of, read
 from npuify.source.requirements.entry import normal

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from npuify.knowledge.release.table import ReleaseTable, load
     from npuify.knowledge.release.versions import choose_release, releases
 
-    from .accelerator import accelerator_names
-    from .chips import Product, product, products
     from .hand_written import arguments, environment, meanings, packages
+    from .machine.chips import Product, product, products
+    from .pytorch.accelerator import accelerator_names
     from .schema import (
         ArgumentFact,
         Counterpart,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "accelerator_names": "accelerator",
+    "accelerator_names": "pytorch.accelerator",
     "ArgumentFact": "schema",
     "arguments": "hand_written",
     "Counterpart": "schema",
@@ -44,9 +44,9 @@ _HOMES = {
     "environment": "hand_written",
     "meanings": "hand_written",
     "packages": "hand_written",
-    "Product": "chips",
-    "product": "chips",
-    "products": "chips",
+    "Product": "machine.chips",
+    "product": "machine.chips",
+    "products": "machine.chips",
     "choose_release": "release.versions",
     "releases": "release.versions",
     "ReleaseSummary": "release.describe",

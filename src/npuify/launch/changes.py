@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from npuify.knowledge.launching import launchers
+from npuify.knowledge.machine.launching import launchers
 from npuify.language import phrase
 from npuify.launch.program import keyword, unconditional
 from npuify.model import Edit, NpuifyError

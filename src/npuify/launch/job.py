@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.knowledge.launching import cluster_products, kernel_settings, launchers
+from npuify.knowledge.machine.launching import cluster_products, kernel_settings, launchers
 from npuify.language import commas, phrase
 from npuify.model import NpuifyError, Release
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.knowledge.launching import launchers
+from npuify.knowledge.machine.launching import launchers
 from npuify.language import ENGLISH, phrase
 from npuify.launch.changes import Change, changes, patch
 from npuify.launch.program import Program

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from npuify.knowledge.launching import launchers
+from npuify.knowledge.machine.launching import launchers
 from npuify.language import phrase
 from npuify.language.code import code_in_language
 from npuify.launch.changes import passes_argument, spawns_itself

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.knowledge.dependencies import dependency
+from npuify.knowledge.third_party.dependencies import dependency
 from npuify.language import phrase
 from npuify.project.kinds import kind_of_path
 

@@ -33,7 +33,7 @@ def names() -> dict[str, str]:
 def value_of(name: str, value: str) -> str | None:
     """A variable's value as Ascend takes it; None where it has no counterpart, and is left out.
 
-    As :func:`npuify.knowledge.variables.translate`, of which this covers what is set while a program runs.
+    As :func:`npuify.knowledge.settings.variables.translate`, of which this covers what is set while a program runs.
     """
     if name == "CUDA_VISIBLE_DEVICES":
         numbers = re.split(r"\s*,\s*", value.strip().strip(","))

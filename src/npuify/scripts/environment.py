@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
-from npuify.knowledge.launching import environment_settings
+from npuify.knowledge.machine.launching import environment_settings
 from npuify.language import phrase
 from npuify.scripts.template import filled
 
 if TYPE_CHECKING:
-    from npuify.knowledge.launching import EnvironmentSetting
+    from npuify.knowledge.machine.launching import EnvironmentSetting
     from npuify.model import Release
 
 _NEW = ("/cann", "/ascend-toolkit", "/nnae")

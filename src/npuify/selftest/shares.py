@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.engine.catalog import all_rules
 from npuify.helpers import PACKAGES
 from npuify.knowledge.hand_written import meanings
-from npuify.knowledge.members import members
+from npuify.knowledge.third_party.members import members
 from npuify.language import mark, phrase
 from npuify.selftest.areas.behaviour import question_of
 

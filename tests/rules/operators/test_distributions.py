@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from npuify import knowledge
-from npuify.knowledge.functions import _falls_back
+from npuify.knowledge.pytorch.functions import _falls_back
 from npuify.rules.operators.distributions import DISTRIBUTIONS
 
 from ...harness import findings

@@ -8,7 +8,7 @@ import pytest
 
 from npuify import knowledge
 from npuify.engine.scan import scan
-from npuify.knowledge.dependencies import companions, dependencies
+from npuify.knowledge.third_party.dependencies import companions, dependencies
 from npuify.model import Safety, Severity
 from npuify.options import Options
 from npuify.rewrite.plan import plan

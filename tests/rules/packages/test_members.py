@@ -9,7 +9,7 @@ import pytest
 
 import npuify
 from npuify.helpers import PACKAGES, helper_text
-from npuify.knowledge.members import member_of, members
+from npuify.knowledge.third_party.members import member_of, members
 from npuify.model import Safety, Severity
 from npuify.options import Options
 from npuify.report.packages import decision

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import npuify
 from npuify import knowledge
 from npuify.engine import extension_survey
-from npuify.knowledge.kernels import equivalent_of, kernel_facts, triton_facts
+from npuify.knowledge.third_party.kernels import equivalent_of, kernel_facts, triton_facts
 from npuify.model import NativeOperator, Safety, Severity
 from npuify.options import Options
 from npuify.report import render_scan

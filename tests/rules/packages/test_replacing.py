@@ -10,8 +10,8 @@ from tools.replacements import PAGE, renewed
 
 import npuify
 from npuify.helpers import MARK, kernel_text
-from npuify.knowledge import replacements
-from npuify.knowledge.replacements import Replacement
+from npuify.knowledge.third_party import replacements
+from npuify.knowledge.third_party.replacements import Replacement
 from npuify.options import Options
 from npuify.rules.packages.extensions.builds import builds_in
 from npuify.rules.packages.extensions.operators import Operators

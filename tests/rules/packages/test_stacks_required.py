@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from npuify.engine.scan import scan
-from npuify.knowledge.dependencies import dependency
 from npuify.knowledge.frameworks.stacks import stacks
+from npuify.knowledge.third_party.dependencies import dependency
 from npuify.migration import migrate
 from npuify.options import Options
 from npuify.rules.packages.dependency_file import excludes_from

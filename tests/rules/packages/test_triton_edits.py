@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from npuify.knowledge.kernels import libdevice_functions
+from npuify.knowledge.third_party.kernels import libdevice_functions
 
 from ...harness import findings, output
 

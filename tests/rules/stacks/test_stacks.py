@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from npuify.knowledge.explain import explain_name
+from npuify.knowledge.explain.names import explain_name
 from npuify.knowledge.frameworks.stacks import Spelling, stack_programs, stack_rows, stacks
 
 from ...harness import findings, output

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.knowledge.explain import explain_name
-from npuify.knowledge.removed import removed_name, removed_names
+from npuify.knowledge.explain.names import explain_name
+from npuify.knowledge.pytorch.removed import removed_name, removed_names
 from npuify.language import commas, phrase
 
 from .signatures import Match
@@ -14,7 +14,7 @@ from .signatures import Match
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.knowledge.removed import Removed
+    from npuify.knowledge.pytorch.removed import Removed
 
 LACKS: Final = re.compile(
     r"module '(?P<module>torch(?:_npu)?(?:\.\w+)*)' has no attribute '(?P<attribute>\w+)'"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from npuify.knowledge.failures import causes, text_facts
+from npuify.knowledge.failures.causes import causes, text_facts
 from npuify.knowledge.hand_written import DATA
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from npuify.knowledge.origins import origin_facts
+from npuify.knowledge.failures.origins import origin_facts
 
 from .owners import match_of
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuify.diagnosis.model import Frame
-    from npuify.knowledge.origins import OriginFact
+    from npuify.knowledge.failures.origins import OriginFact
 
     from .signatures import Match
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from npuify.knowledge.failures import causes, exception_fact
+from npuify.knowledge.failures.causes import causes, exception_fact
 from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
@@ -20,7 +20,7 @@ from .signatures import Match
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.knowledge.origins import OriginFact
+    from npuify.knowledge.failures.origins import OriginFact
 
 FILE: Final = "owners.toml"
 

@@ -7,8 +7,8 @@ from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.knowledge.dependencies import dependencies
 from npuify.knowledge.hand_written import packages
+from npuify.knowledge.third_party.dependencies import dependencies
 from npuify.language import phrase
 from npuify.model import Evidence, Severity
 

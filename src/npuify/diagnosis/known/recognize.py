@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.knowledge.failures import causes, exception_fact
+from npuify.knowledge.failures.causes import causes, exception_fact
 from npuify.model import Evidence
 
 from .fits import REFUSED, refused_match

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from ahocorasick_rs import AhoCorasick
 
 from npuify.diagnosis.lines import codes_in
-from npuify.knowledge.failures import code_fact, header_codes, text_facts
+from npuify.knowledge.failures.causes import code_fact, header_codes, text_facts
 
 if TYPE_CHECKING:
     from npuify.model import Evidence

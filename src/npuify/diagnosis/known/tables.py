@@ -10,8 +10,8 @@ from npuify.knowledge.frameworks.stacks import stack_arguments, stack_programs, 
 from npuify.knowledge.frameworks.vllm import engine_arguments, vllm_sets
 from npuify.knowledge.frameworks.vllm_internals import internal
 from npuify.knowledge.hand_written import environment
-from npuify.knowledge.members import named_member
 from npuify.knowledge.release.versions import releases
+from npuify.knowledge.third_party.members import named_member
 from npuify.language import commas, phrase, sentences
 from npuify.model import Evidence
 

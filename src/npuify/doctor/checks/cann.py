@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from npuify.doctor.probes.versions import same
-from npuify.knowledge.machines import cann_packages
+from npuify.knowledge.machine.drivers import cann_packages
 from npuify.language import commas, phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status

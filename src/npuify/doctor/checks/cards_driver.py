@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from npuify.doctor.probes.host import CONTROL_DEVICES
 from npuify.doctor.probes.versions import between, family, same
-from npuify.knowledge.machines import driver_pairs
+from npuify.knowledge.machine.drivers import driver_pairs
 from npuify.language import commas, phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from npuify.doctor.probes.versions import key
 from npuify.doctor.sets import base_version, install_commands, judge_set, nearest_set, set_is_known, torch_for_cpu
-from npuify.knowledge.dependencies import dependency
+from npuify.knowledge.third_party.dependencies import dependency
 from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status

@@ -16,7 +16,7 @@ from npuify.analysis.values import OBJECTS, Kind
 from npuify.engine.ledger.answer import Cleared
 from npuify.engine.ledger.identifiers import cuda_packages
 from npuify.engine.ledger.lexical import cleared_text
-from npuify.knowledge.dependencies import dependency
+from npuify.knowledge.third_party.dependencies import dependency
 from npuify.language import phrase
 from npuify.rules.common.packages.import_guards import has_fallback, is_asked_for
 from npuify.source.parser_warnings import without_warnings

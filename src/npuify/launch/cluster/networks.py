@@ -10,7 +10,7 @@ from npuify.language import phrase
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from npuify.knowledge.launching import ClusterProduct
+    from npuify.knowledge.machine.launching import ClusterProduct
     from npuify.launch.cluster.hosts import HostsFile
 
 Address = ipaddress.IPv4Address

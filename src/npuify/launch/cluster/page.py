@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.launching import container_options, kernel_settings
+from npuify.knowledge.machine.launching import container_options, kernel_settings
 from npuify.language import phrase, sentences
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.knowledge.launching import ClusterProduct, cluster_product
+from npuify.knowledge.machine.launching import ClusterProduct, cluster_product
 from npuify.language import commas, phrase
 from npuify.launch.cluster.networks import Address, Network, card_networks, read_address
 from npuify.model import NpuifyError

@@ -6,12 +6,12 @@ import re
 import shlex
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.launching import kernel_settings, network_checks
+from npuify.knowledge.machine.launching import kernel_settings, network_checks
 from npuify.language import phrase
 from npuify.launch.template import filled
 
 if TYPE_CHECKING:
-    from npuify.knowledge.launching import NetworkCheck
+    from npuify.knowledge.machine.launching import NetworkCheck
     from npuify.launch.cluster.plan import Card, Machine, Plan
 
 

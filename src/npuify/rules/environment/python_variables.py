@@ -67,7 +67,7 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     name = node.arg if isinstance(node, ast.keyword) else node.value
     if not isinstance(name, str):
         return
-    from npuify.knowledge.variables import ONE_DEVICE, fact_of, stays, translate
+    from npuify.knowledge.settings.variables import ONE_DEVICE, fact_of, stays, translate
 
     if isinstance(node, ast.Constant) and not _VARIABLE.fullmatch(name):
         yield from _set_in_command(node, name, file)
@@ -236,7 +236,7 @@ def _serves(file: PythonFile) -> bool:
 
 def _set_in_command(node: ast.Constant, text: str, file: PythonFile) -> Iterator[Diagnostic]:
     """A finding for a variable that a command in a text sets, and the program that it starts reads."""
-    from npuify.knowledge.variables import fact_of, translate
+    from npuify.knowledge.settings.variables import fact_of, translate
 
     named = [(one, fact_of(one.group(1), file.framework)) for one in _SET_IN_COMMAND.finditer(text)]
     set_there, fact = next(((one, fact) for one, fact in named if fact is not None and fact.npu), (None, None))

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.device_names import DEVICE_NAME
-from npuify.knowledge.settings import setting_fact
+from npuify.knowledge.settings.frameworks import setting_fact
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.backend_words import BACKEND_WORD

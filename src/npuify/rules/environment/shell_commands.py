@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.commands import commands
 from npuify.knowledge.frameworks.variables import TENSORFLOW
+from npuify.knowledge.settings.commands import commands
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.environment.batch_systems import judge_job

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.knowledge.hand_written import environment
-from npuify.knowledge.variables import Translation, fact_of, renamed, stays, translate
+from npuify.knowledge.settings.variables import Translation, fact_of, renamed, stays, translate
 from npuify.language import phrase, semicolons
 from npuify.model import Safety, Severity
 from npuify.rules.text_file import listed

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.project import module_name
 from npuify.helpers import CPU_FALLBACK
 from npuify.knowledge import packages
-from npuify.knowledge.members import named_member
+from npuify.knowledge.third_party.members import named_member
 from npuify.language import phrase
 from npuify.model import Edit, Evidence, Finding, Safety, Severity
 from npuify.rules.common.operator_calls import CallSearch

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.functions import lack_of, without_kernel
+from npuify.knowledge.pytorch.functions import lack_of, without_kernel
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import imports_torch

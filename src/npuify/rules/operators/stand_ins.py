@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.project import module_name
 from npuify.helpers import STAND_INS
-from npuify.knowledge.stand_ins import needed, stand_ins
+from npuify.knowledge.pytorch.stand_ins import needed, stand_ins
 from npuify.language import phrase
 from npuify.model import Edit, Evidence, Finding, Safety, Severity
 from npuify.rules.common.packages.helper_modules import home_of, import_finding, import_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from npuify.analysis.project import ProjectIndex
     from npuify.knowledge import ReleaseTable
-    from npuify.knowledge.stand_ins import StandIn
+    from npuify.knowledge.pytorch.stand_ins import StandIn
 
 
 def _documentation(node: object, file: object) -> Iterator[object]:

@@ -35,7 +35,7 @@ from npuify.source.text import UnreadableText
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.knowledge.dependencies import Dependency
+    from npuify.knowledge.third_party.dependencies import Dependency
     from npuify.model import Finding
     from npuify.rules.job import Job
     from npuify.rules.registry import Rule
@@ -158,7 +158,7 @@ def _python(file: DependencyFile) -> Iterator[Finding]:
 
 
 def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
-    from npuify.knowledge.dependencies import dependency
+    from npuify.knowledge.third_party.dependencies import dependency
 
     row = dependency(entry.name, file.release.torch_npu)
     if row is None or (entry.dialect == "conda" and row.action == "replace"):

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.removed import removed_name, removed_names
+from npuify.knowledge.pytorch.removed import removed_name, removed_names
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import without_keyword
@@ -18,7 +18,7 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.knowledge.removed import Removed
+    from npuify.knowledge.pytorch.removed import Removed
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.knowledge import PackageFact
-    from npuify.knowledge.members import MemberFact
+    from npuify.knowledge.third_party.members import MemberFact
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 

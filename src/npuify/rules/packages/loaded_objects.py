@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.values import MODELS
-from npuify.knowledge.removed import numbers
+from npuify.knowledge.pytorch.removed import numbers
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import add_argument, has_unknown_arguments

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.members import member_of, packages_with_members
+from npuify.knowledge.third_party.members import member_of, packages_with_members
 from npuify.language import commas, phrase, sentences
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.packages.members import is_guarded, replacement, taken

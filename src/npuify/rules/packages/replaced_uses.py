@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.members import packages_with_members
+from npuify.knowledge.third_party.members import packages_with_members
 from npuify.model import Safety
 from npuify.project.files import find_files
 from npuify.rules.common.packages.members import is_replaced, replacement

@@ -270,7 +270,7 @@ def _added(entry: Entry, text: str) -> list[Spot | None]:
 
 def _from_conda(file: DependencyFile, torch: list[Entry]) -> Finding:
     """conda's own torch has no torch-npu: the pair, and what belongs to torch, is left to pip."""
-    from npuify.knowledge.dependencies import companions
+    from npuify.knowledge.third_party.dependencies import companions
 
     versions = companions(file.release.torch)
     beside = [entry for entry in file.named(*_COMPANIONS) if entry.dialect == "conda"]
@@ -299,7 +299,7 @@ def _from_conda(file: DependencyFile, torch: list[Entry]) -> Finding:
 
 
 def _companions(file: DependencyFile) -> Iterator[Finding]:
-    from npuify.knowledge.dependencies import companions
+    from npuify.knowledge.third_party.dependencies import companions
 
     versions = companions(file.release.torch)
     for entry in file.named(*_COMPANIONS):

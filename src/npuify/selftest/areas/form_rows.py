@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify import knowledge
-from npuify.knowledge.removed import removed_names
+from npuify.knowledge.pytorch.removed import removed_names
 from npuify.selftest.areas.form import Form
 
 if TYPE_CHECKING:

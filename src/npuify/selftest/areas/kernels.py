@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from npuify.helpers import PACKAGES
-from npuify.knowledge.members import members
-from npuify.knowledge.replacements import families
+from npuify.knowledge.third_party.members import members
+from npuify.knowledge.third_party.replacements import families
 from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.selftest.checks import Check, Unchecked

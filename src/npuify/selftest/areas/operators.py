@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.functions import functions, lack_of
+from npuify.knowledge.pytorch.functions import functions, lack_of
 from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.selftest.checks import Check

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.knowledge.members import is_member_module, member_of, named_member, packages_with_members
+from npuify.knowledge.third_party.members import is_member_module, member_of, named_member, packages_with_members
 from npuify.model import Safety
 from npuify.rules.common.packages.helper_modules import home_of, import_of, import_text
 from npuify.rules.common.packages.import_guards import asks_whether_there, has_fallback, is_asked_for, no_other_takes
@@ -15,7 +15,7 @@ from npuify.rules.common.statements import ends_its_line, indentation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from npuify.knowledge.members import MemberFact
+    from npuify.knowledge.third_party.members import MemberFact
     from npuify.rules.context import PythonFile
 
 Import = ast.Import | ast.ImportFrom

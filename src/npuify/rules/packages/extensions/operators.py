@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.knowledge.kernels import equivalent_of
-from npuify.knowledge.replacements import replaced_names, replacement_of
+from npuify.knowledge.third_party.kernels import equivalent_of
+from npuify.knowledge.third_party.replacements import replaced_names, replacement_of
 from npuify.language import phrase
 from npuify.model import NativeOperator
 from npuify.rules.packages.extensions.builds import AT_RUN_TIME

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.kernels import triton_facts
+from npuify.knowledge.third_party.kernels import triton_facts
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
@@ -13,7 +13,7 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.knowledge.kernels import TritonFact
+    from npuify.knowledge.third_party.kernels import TritonFact
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 

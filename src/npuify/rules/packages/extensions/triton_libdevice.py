@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from npuify.knowledge.kernels import libdevice_functions
+from npuify.knowledge.third_party.kernels import libdevice_functions
 from npuify.language import commas, phrase
 from npuify.model import Edit, Evidence, Safety, Severity
 from npuify.rules.common.packages.import_guards import has_fallback, no_other_takes

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 from packaging.version import InvalidVersion, Version
 
+from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import commas, phrase
 from npuify.model import Evidence, NpuifyError
-
-from .hand_written import DATA, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,9 +8,8 @@ from typing import Literal
 
 import msgspec
 
+from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.model import Evidence  # noqa: TC001 - the type of fields
-
-from .hand_written import DATA, read_rows
 
 
 class Chip(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from .hand_written import DATA, read_rows
+from npuify.knowledge.hand_written import DATA, read_rows
 
 if TYPE_CHECKING:
     from npuify.knowledge.release.table import ReleaseTable

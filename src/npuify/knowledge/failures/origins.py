@@ -6,11 +6,11 @@ from functools import cache
 
 import msgspec
 
+from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
 
-from .failures import causes
-from .hand_written import DATA, read_rows
+from .causes import causes
 
 
 class OriginFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
-
-from .hand_written import DATA, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

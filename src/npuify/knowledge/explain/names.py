@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
-from npuify.knowledge.explain_packages import explain_package, package_names
-from npuify.knowledge.failures import code_facts, explain_exception, explain_failure, explain_message
+from npuify.knowledge.explain.packages import explain_package, package_names
+from npuify.knowledge.failures.causes import code_facts, explain_exception, explain_failure, explain_message
 from npuify.knowledge.frameworks.explain import explain_framework
-from npuify.knowledge.functions import functions, lack_of
 from npuify.knowledge.hand_written import environment, meanings
 from npuify.knowledge.hardware.tell import seen_lines
+from npuify.knowledge.pytorch.functions import functions, lack_of
+from npuify.knowledge.pytorch.removed import removed_name, removed_names
 from npuify.knowledge.release.names import npu_module_name
 from npuify.knowledge.release.table import load
 from npuify.knowledge.release.versions import choose_release, releases
-from npuify.knowledge.removed import removed_name, removed_names
 from npuify.knowledge.tensorflow.explain import explain_tensorflow
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Explanation, ReleaseRow

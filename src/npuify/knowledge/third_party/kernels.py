@@ -8,10 +8,9 @@ from typing import Literal
 
 import msgspec
 
+from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError
-
-from .hand_written import DATA, read_rows
 
 
 class KernelFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from npuify.knowledge.dependencies import dependencies
 from npuify.knowledge.hand_written import packages
-from npuify.knowledge.members import lines_of_package
+from npuify.knowledge.third_party.dependencies import dependencies
+from npuify.knowledge.third_party.members import lines_of_package
 from npuify.language import phrase
 from npuify.model import Explanation
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Explanation, NpuifyError, Safety, Severity
-
-from .hand_written import DATA, read_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

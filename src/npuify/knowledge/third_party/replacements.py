@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from npuify.knowledge.hand_written import DATA
 from npuify.language import phrase, semicolons
 from npuify.model import Evidence, Explanation
-
-from .hand_written import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,10 +8,9 @@ from typing import Literal
 
 import msgspec
 
+from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import phrase, sentences
 from npuify.model import Evidence, Explanation, NpuifyError
-
-from .hand_written import DATA, read_rows
 
 Role = Literal["cause", "consequence", "wrapper", "hint", "stop", "noise"]
 

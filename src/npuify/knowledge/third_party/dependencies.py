@@ -8,11 +8,10 @@ from typing import Literal
 
 import msgspec
 
+from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.knowledge.release.versions import within
 from npuify.language import phrase
 from npuify.model import Evidence, NpuifyError, Safety, Severity
-
-from .hand_written import DATA, read_rows
 
 
 class Dependency(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

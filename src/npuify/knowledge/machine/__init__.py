@@ -1,0 +1,1 @@
+"""Tables of chips, drivers and CANN, and of starting programs on many cards."""

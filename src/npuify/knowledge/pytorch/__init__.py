@@ -1,0 +1,1 @@
+"""Tables of PyTorch itself: names that are gone, operators behind functions, stand-ins, ``torch.accelerator``."""

@@ -1,0 +1,1 @@
+"""Tables of environment variables, settings of frameworks, and programs of NVIDIA's."""

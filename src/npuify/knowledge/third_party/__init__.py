@@ -1,0 +1,1 @@
+"""Tables of Python packages: what they need, which of their names and kernels have a replacement."""
