@@ -33,7 +33,7 @@ _FOLLOWED = (
 """Modules whose names matter wherever they are used, under whatever name."""
 _BY_WORD = frozenset(("torch", "torch.distributed"))
 """Modules of whose names only those matter that hold a rule's word."""
-_LIBRARIES = ("ffcv", "torch", "flash_attn", "xformers", "tensorflow", "keras", "horovod", "timm")
+_LIBRARIES = ("ffcv", "torch", "flash_attn", "xformers", "tensorflow", "keras", "horovod", "timm", "vllm")
 """Packages whose names rules ask for."""
 _FUNCTIONS = frozenset(("float", "getattr", "hasattr", "open", "patch", "setattr"))
 """Functions of Python whose calls rules ask for."""

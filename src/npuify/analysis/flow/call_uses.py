@@ -12,7 +12,7 @@ from npuify.analysis.flow.destinations import Use
 from npuify.analysis.flow.device_names import ADDING, COMPARING, HELPER, LOOKING, names_device
 from npuify.analysis.flow.devices import denotes_device, is_surely_device, lists_devices
 from npuify.analysis.flow.flows import callees, is_environment, option_names, reads
-from npuify.analysis.flow.owners import owner_of_table
+from npuify.analysis.flow.owners import owner_of_given_table
 from npuify.analysis.values import MODELS, VAGUE, Kind
 from npuify.language import commas, phrase
 
@@ -142,7 +142,7 @@ def use_of_keyword(keyword: ast.keyword, call: ast.Call, file: FileModel, model:
     is_torch = any(value.name.startswith("torch.") for value in values)
     word = called_name(call)
     if names_device(name):
-        framework = owner_of_table(call, file, model) if word == "dict" else None
+        framework = owner_of_given_table(call, file, model) if word == "dict" else None
         if framework is not None:
             return Use.OTHER, phrase("given to {name}", name=framework.name), True
         use = Use.CALLED if calls_own(call, file, model) else Use.DEVICE

@@ -6,11 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.flows import flow_of
-from npuify.knowledge.frameworks.owners import framework_of, frameworks, methods
+from npuify.knowledge.frameworks.owners import framework_of, frameworks, methods, tables
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
     from npuify.analysis.files import FileModel
+    from npuify.analysis.flow.flows import Occurrence
     from npuify.knowledge.frameworks.owners import Framework
 
 _HANDING_ON = (ast.IfExp, ast.BoolOp, ast.List, ast.Tuple, ast.Starred)
@@ -66,14 +67,64 @@ def names_provider(node: ast.expr, file: FileModel) -> bool:
 
 
 def owner_of_table(table: ast.expr, file: FileModel, model: Engine) -> Framework | None:
-    """The framework that a dictionary is spread into: ``LLM(**options)``."""
+    """The framework that a dictionary is spread into, or that another library hands it to.
+
+    ``LLM(**options)``; ``LLMConfig(engine_kwargs=options)`` of Ray's.
+    """
     data = file.source.data
-    if b"**" not in data or not any(module.encode() in data for module in frameworks()):
+    if not any(module.encode() in data for module in frameworks()) and not any(
+        keyword.encode() in data for keyword in tables()
+    ):
+        return None
+    if b"**" not in data and not any(keyword.encode() in data for keyword in tables()):
         return None
     for occurrence in flow_of(table, file, model).occurrences:
         parent = occurrence.file.parent(occurrence.node)
-        call = occurrence.file.parent(parent) if isinstance(parent, ast.keyword) and parent.arg is None else None
-        found = owner_of_call(call, occurrence.file) if isinstance(call, ast.Call) and not occurrence.depth else None
+        call = occurrence.file.parent(parent) if isinstance(parent, ast.keyword) else None
+        if not isinstance(parent, ast.keyword) or not isinstance(call, ast.Call) or occurrence.depth:
+            continue
+        found = owner_of_call(call, occurrence.file) if parent.arg is None else _hands_on(parent.arg, call, occurrence)
         if found is not None:
             return found
     return None
+
+
+def _hands_on(keyword: str, call: ast.Call, here: Occurrence) -> Framework | None:
+    """The framework to which a call of another library hands the table that it is given by this keyword."""
+    known = tables().get(keyword)
+    name = here.file.source.qualname(call.func) if known else None
+    return next((row for module, row in known or () if name and name.startswith(f"{module}.")), None)
+
+
+def owner_of_given_table(table: ast.expr, file: FileModel, model: Engine) -> Framework | None:
+    """The framework that is given a dictionary, spread or as an argument: ``xgboost.train(options, data)``."""
+    data = file.source.data
+    if not any(module.encode() in data for module in frameworks()):
+        return owner_of_table(table, file, model)
+    for occurrence in flow_of(table, file, model).occurrences:
+        parent = occurrence.file.parent(occurrence.node)
+        call = occurrence.file.parent(parent) if isinstance(parent, ast.keyword) else parent
+        if isinstance(call, ast.Call) and occurrence.node is not call.func and not occurrence.depth:
+            found = owner_of_call(call, occurrence.file)
+            if found is not None:
+                return found
+    return owner_of_table(table, file, model)
+
+
+def owner_of_object(node: ast.expr, file: FileModel) -> Framework | None:
+    """The framework whose object a name surely stands for: one that its calls made, or a parameter so annotated.
+
+    ``args = AsyncEngineArgs.from_cli_args(...)``; ``def start(args: AsyncEngineArgs)``.
+    """
+    if not isinstance(node, ast.Name):
+        return None
+    found = file.scope(node).lookup(node.id)
+    owners: set[Framework | None] = set()
+    for binding in found[1] if found is not None else ():
+        made: ast.expr | None = binding.value if binding.kind == "assign" else None
+        if binding.kind == "parameter" and isinstance(binding.node, ast.arg):
+            name = file.source.qualname(binding.node.annotation) if binding.node.annotation is not None else None
+            owners.add(framework_of(name) if name else None)
+        else:
+            owners.add(owner_of_call(made, file) if isinstance(made, ast.Call) else None)
+    return owners.pop() if len(owners) == 1 else None

@@ -38,7 +38,7 @@ from npuify.analysis.flow.flows import (
     next_of,
     owners_of,
 )
-from npuify.analysis.flow.owners import owner_of, owner_of_table
+from npuify.analysis.flow.owners import owner_of, owner_of_given_table, owner_of_object
 from npuify.language import phrase
 
 if TYPE_CHECKING:
@@ -205,9 +205,12 @@ def _use_at(here: Occurrence, model: Engine) -> Seen | None:
     if isinstance(parent, (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr)):
         if isinstance(parent, ast.AnnAssign) and allows_devices(parent.annotation):
             return Use.DEVICE, phrase("annotated as {annotation}", annotation=file.code(parent.annotation)), True
-        return _looked_up_as_member(parent, file, model) or _by_target(
-            parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-        )
+        targets: list[ast.expr] = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+        for target in targets:
+            framework = owner_of_object(target.value, file) if isinstance(target, ast.Attribute) else None
+            if framework is not None and not here.depth:
+                return Use.OTHER, phrase("given to {name}", name=framework.name), True
+        return _looked_up_as_member(parent, file, model) or _by_target(targets)
     if isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and node is parent.iter:
         return _by_target([parent.target])
     if isinstance(parent, ast.arguments):
@@ -327,7 +330,7 @@ def _of_entry(node: ast.expr, table: ast.Dict, file: FileModel, model: Engine) -
         return (Use.DEVICE_KEY if is_device_table(table) else Use.KEY), "a key of a table", True
     key = table.keys[table.values.index(node)] if node in table.values else None
     if isinstance(key, ast.Constant) and isinstance(key.value, str) and names_device(key.value):
-        framework = owner_of_table(table, file, model)
+        framework = owner_of_given_table(table, file, model)
         if framework is not None:
             return Use.OTHER, phrase("given to {name}", name=framework.name), True
         return Use.DEVICE, phrase("the entry {value!r}", value=key.value), False

@@ -51,6 +51,7 @@ def explain_stack_option(what: str) -> Explanation | None:
         done = {
             "set": phrase("becomes {value}", value=row.becomes),
             "add": phrase("{value} is written where it is not given", value=row.becomes),
+            "remove": phrase("is taken out"),
         }.get(row.action) or phrase("told")
         said = semicolons(filter(None, (done, row.message, row.advice)))
         text.append(

@@ -22,6 +22,8 @@ class Framework(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
     """Top-level modules."""
     methods: tuple[str, ...] = ()
     """Methods of its objects that no other library has: they tell whose object it is, where nothing else does."""
+    tables: tuple[str, ...] = ()
+    """Arguments of other libraries that hold a table of arguments for this one: ``ray.serve.llm:engine_kwargs``."""
     device: str = ""
     """Its word for an NPU where CUDA is ``cuda`` or ``gpu``; empty: it has none."""
     backend: str = ""
@@ -45,6 +47,17 @@ def frameworks() -> Mapping[str, Framework]:
 def methods() -> Mapping[str, Framework]:
     """The rows by the methods that tell whose an object is."""
     return {method: row for row in frameworks().values() for method in row.methods}
+
+
+@cache
+def tables() -> Mapping[str, tuple[tuple[str, Framework], ...]]:
+    """The rows by the keywords that hold tables of their arguments, each with the module whose calls take it."""
+    found: dict[str, tuple[tuple[str, Framework], ...]] = {}
+    for row in dict.fromkeys(frameworks().values()):
+        for text in row.tables:
+            module, _, keyword = text.partition(":")
+            found[keyword] = (*found.get(keyword, ()), (module, row))
+    return found
 
 
 def framework_of(qualname: str) -> Framework | None:

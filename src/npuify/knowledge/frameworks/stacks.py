@@ -42,8 +42,8 @@ class StackArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
     stack: str
     names: tuple[str, ...]
     spelled: tuple[Spelling, ...]
-    action: Literal["set", "tell", "add"]
-    """``add``: what is said, and written, where the argument is not given."""
+    action: Literal["set", "tell", "add", "remove"]
+    """``add``: what is said, and written, where the argument is not given. ``remove``: of Python's arguments only."""
     safety: Safety
     severity: Severity
     message: str

@@ -26,7 +26,10 @@ _OPTIONS = frozenset(("ray_actor_options", "ray_remote_args", "ray_remote_option
     "ray-gpu",
     Safety.REVIEW,
     Severity.ERROR,
-    words=("num_gpus=", '"num_gpus"', "'num_gpus'", "use_gpu=", "get_gpu_ids", '"gpu"', "'gpu'"),
+    words=(
+        *("num_gpus=", '"num_gpus"', "'num_gpus'", "use_gpu=", "get_gpu_ids", '"gpu"', "'gpu'"),
+        *("accelerator_type=", "model_source=", "model_loading_config="),
+    ),
     also_in_file=("import ray", "from ray"),
     evidence=Evidence.DOCUMENTED,
     source="Ray's documentation of accelerators: Huawei Ascend is the resource NPU",
@@ -70,6 +73,9 @@ def ray_gpu(node: ast.keyword | ast.Attribute | ast.Constant, file: PythonFile) 
         yield from _number(node, file) if node.value == "num_gpus" else _ray_resource(node, file)
         return
     call = _call_of(node, file)
+    if node.arg in ("model_source", "model_loading_config", "accelerator_type"):
+        yield from _of_accelerator(node, file.parent(node), file)
+        return
     if call is None or not _is_ray(call.func, file):
         return
     if node.arg == "use_gpu" and not (isinstance(node.value, ast.Constant) and not node.value.value):
@@ -90,6 +96,45 @@ def ray_gpu(node: ast.keyword | ast.Attribute | ast.Constant, file: PythonFile) 
         subject="ray.remote",
         advice='add "NPU" to resources= instead of num_gpus',
     )
+
+
+def _of_accelerator(node: ast.keyword, call: ast.AST | None, file: PythonFile) -> Iterator[Diagnostic]:
+    """``accelerator_type="A100"``, and the engines of Ray's own libraries for language models, which ask for GPUs."""
+    name = (file.qualname(call.func) or "") if isinstance(call, ast.Call) else ""
+    if not isinstance(call, ast.Call):
+        return
+    if node.arg == "accelerator_type":
+        value = node.value.value if isinstance(node.value, ast.Constant) else None
+        is_named = isinstance(value, str) and not value.startswith("Ascend")
+        is_named = is_named or (file.qualname(node.value) or "").startswith("ray.util.accelerators.")
+        if is_named and (name.startswith("ray.") or _is_ray(call.func, file)):
+            yield file.report(
+                node.value,
+                phrase("{value} is a GPU: no node with NPUs has it", value=file.code(node.value)),
+                evidence=Evidence.PACKAGE,
+                source="the wheel of ray 2.55.0: _private/accelerators/npu.py, get_current_node_accelerator_type",
+                subject="ray.util.accelerators",
+                advice="leave it out, or name the chip as Ascend's libraries do, such as Ascend910B3",
+            )
+    elif name.startswith(_LANGUAGE_MODELS) and not any(one.arg == "placement_group_config" for one in call.keywords):
+        yield file.report(
+            call.func,
+            "Ray's libraries for language models reserve GPUs for each engine, and wait for them forever on NPUs",
+            evidence=Evidence.PACKAGE,
+            source=(
+                "the wheel of ray 2.55.0: llm/_internal/batch/stages/vllm_engine_stage.py, "
+                "llm/_internal/serve/engines/vllm/vllm_models.py"
+            ),
+            subject=name,
+            advice=(
+                'give placement_group_config={"bundles": [{"NPU": 1, "CPU": 1}]}, a bundle for each card'
+                if name.startswith("ray.data.")
+                else "start the engine in an actor of your own that asks for the resource NPU, or with vllm serve"
+            ),
+        )
+
+
+_LANGUAGE_MODELS = ("ray.data.llm.", "ray.serve.llm.")
 
 
 def _is_ray(function: ast.expr, file: PythonFile) -> bool:

@@ -7,10 +7,11 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
-from npuify.analysis.flow.owners import owner_of_call, owner_of_table
+from npuify.analysis.flow.owners import owner_of_call, owner_of_object, owner_of_table
 from npuify.knowledge.frameworks.vllm import engine_arguments
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
+from npuify.rules.common.statements import without_line
 from npuify.rules.common.taking_out import without_argument, without_entry
 from npuify.rules.registry import rule
 
@@ -40,12 +41,12 @@ _IMPORTS_VLLM = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+vllm\b")
     "vllm-argument",
     Safety.SAFE,
     words=(*sorted(_NAMES), *_CHECKPOINTS),
-    also_in_file=("vllm",),
+    also_in_file=("vllm", "engine_kwargs"),
     without_torch=True,
     evidence=Evidence.PACKAGE,
     source="the table of vLLM's arguments; npuify says the source with each finding",
 )
-def vllm_argument(node: ast.keyword | ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+def vllm_argument(node: ast.keyword | ast.Constant | ast.Assign, file: PythonFile) -> Iterator[Diagnostic]:
     """vLLM is given an argument that its plug-in for NPUs refuses or resets, or that vLLM does not have.
 
     ``device`` is removed, never renamed: vLLM finds the NPU by itself. What only sounds like CUDA stays:
@@ -67,6 +68,8 @@ def vllm_argument(node: ast.keyword | ast.Constant, file: PythonFile) -> Iterato
         return  # vLLM itself, whose platforms decide
     if isinstance(node, ast.keyword):
         yield from _keyword(node, file)
+    elif isinstance(node, ast.Assign):
+        yield from _attribute(node, file)
     else:
         yield from _entry(node, file)
         yield from _checkpoint(node, file)
@@ -105,6 +108,32 @@ def _entry(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         elif row.action == "set":
             edit = file.replace(table.values[at], row.becomes)
         yield _report(node, str(node.value), row, edit, file)
+
+
+def _attribute(node: ast.Assign, file: PythonFile) -> Iterator[Diagnostic]:
+    """``engine_args.device = "cuda"``: what an object of vLLM's classes is given after it was made."""
+    target = node.targets[0]
+    if len(node.targets) > 1 or not isinstance(target, ast.Attribute) or target.attr not in _NAMES:
+        return
+    framework = owner_of_object(target.value, file.model)
+    if framework is None or framework.name != "vLLM":
+        return
+    row = file.run.vllm.argument(target.attr, _text(node.value, file))
+    if row is not None and not row.option_only and not _is_off(row, node.value):
+        edit = None
+        if row.action == "remove":
+            edit = _without_statement(node, file)
+        elif row.action == "set":
+            edit = file.replace(node.value, row.becomes)
+        yield _report(target, target.attr, row, edit, file)
+
+
+def _without_statement(node: ast.Assign, file: PythonFile) -> Edit | None:
+    """Takes a statement out; what is alone in its block becomes ``pass``."""
+    above = file.parent(node)
+    blocks = [getattr(above, name, []) for name in ("body", "orelse", "finalbody")]
+    is_alone = any(block == [node] for block in blocks)
+    return file.replace(node, "pass") if is_alone else without_line(node, file)
 
 
 def _checkpoint(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:

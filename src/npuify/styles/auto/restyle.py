@@ -260,6 +260,7 @@ KEPT: Final = frozenset(
             "NPU930",
             "NPU936",
             "NPU937",
+            "NPU938",
             "NPU945",
             "NPU946",
             "NPU947",
@@ -270,6 +271,7 @@ KEPT: Final = frozenset(
             "NPU972",
             "NPU974",
             "NPU976",
+            "NPU978",
         ),
     )
 )

@@ -62,7 +62,7 @@ SAME: Final = frozenset(
     (
         "NPU109 NPU118 NPU125 NPU126 NPU127 NPU129 NPU130 NPU131 NPU136 NPU138 NPU215 NPU313 NPU327 NPU427 NPU505 "
         "NPU512 NPU621 NPU631 NPU643 NPU644 NPU650 NPU660 NPU661 NPU662 NPU663 NPU664 NPU665 NPU751 NPU821 NPU930 "
-        "NPU937 NPU974"
+        "NPU937 NPU938 NPU974"
     ).split()
 )
 """Rules whose edits are right whatever the device is; 643, 650 and 751 are made only where the user asks for them,
@@ -93,7 +93,7 @@ REFUSED: Final[dict[str, str]] = {
         _TENSORFLOW,
     ),
     **dict.fromkeys(
-        ("NPU936", "NPU945", "NPU955", "NPU946", "NPU947", "NPU948", "NPU956", "NPU970", "NPU972", "NPU976"),
+        ("NPU936", "NPU945", "NPU955", "NPU946", "NPU947", "NPU948", "NPU956", "NPU970", "NPU972", "NPU976", "NPU978"),
         _OTHER_LIBRARY,
     ),
 }
