@@ -126,3 +126,11 @@ def test_what_a_program_lacks(tmp_path: Path, text: str, said: str) -> None:
 
 def test_one_card_needs_nothing(tmp_path: Path) -> None:
     assert made(tmp_path, "import npu_device\n", cards=1).complete
+
+
+@pytest.mark.parametrize("cards", [1, 4])
+def test_parameter_servers_are_no_ranks(cards: int, tmp_path: Path) -> None:
+    text = "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n\ns = tf.distribute.experimental.ParameterServerStrategy()\n"
+    found = made(tmp_path, text, cards=cards).program
+    assert [(one.level, one.line) for one in found] == [("must", 4)]
+    assert "TF_CONFIG" in found[0].message

@@ -109,6 +109,7 @@ MODULES = (
     "rules.tensorflow.uses",
     "rules.tensorflow.devices",
     "rules.tensorflow.estimators.made",
+    "rules.tensorflow.clusters",
     "rules.tensorflow.keras",
     "rules.tensorflow.stand_alone_keras",
     "rules.tensorflow.default_device",

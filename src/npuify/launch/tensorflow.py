@@ -19,11 +19,22 @@ _SENDS: Final = re.compile(
     rb"|npu_callbacks_append|npu_broadcast_scope_wrapper)\b"
 )
 _SHARDS: Final = re.compile(rb"\.shard\(|shard_and_rebatch_dataset|get_rank_id|get_npu_rank_id|worker_id|RANK_ID")
+_SERVERS: Final = re.compile(rb"\bParameterServerStrategy\(")
 _HOROVOD: Final = re.compile(rb"^[ \t]*(?:import|from)[ \t]+horovod\b", re.MULTILINE)
 
 
 def tensorflow_changes(job: Job, entry: Path) -> list[Change]:
     """What the program needs for several ranks. Names are searched in its files; nothing is parsed or run."""
+    for file, raw, _ in program_files(entry):
+        found = _SERVERS.search(raw)
+        if found is not None:
+            # Its workers are no ranks: they average nothing, and broadcast nothing.
+            text = (
+                "parameter servers find each other by TF_CONFIG, which this script does not set, and refuse to start "
+                "without a cluster there: start each server and each worker with its own TF_CONFIG, JOB_ID and, for a "
+                "worker, ASCEND_DEVICE_ID"
+            )
+            return [Change("must", text, file.name, raw.count(b"\n", 0, found.start()) + 1)]
     return list(_changes(job, entry)) if job.cards != 1 or job.nodes > 1 else []
 
 

@@ -168,3 +168,55 @@ def test_a_class_for_servers_is_derived_from_the_adapters_own(head: str, call: s
     mixed = text.replace("(tf.estimator.Estimator):", "(tf.estimator.Estimator, Mixin):")
     assert "class Mine(tf.estimator.Estimator, Mixin):\n" in output(mixed, tensorflow="1", unsafe=True)
     assert "train_distribute" in output(mixed, tensorflow="1", unsafe=True)
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "tf.contrib.distribute.ParameterServerStrategy()",
+        "tf.distribute.experimental.ParameterServerStrategy() if flag else None",
+        "tf.distribute.MirroredStrategy() if flag else tf.distribute.experimental.ParameterServerStrategy()",
+    ],
+)
+def test_servers_that_the_adapter_may_not_take_are_told_and_stay(strategy: str) -> None:
+    """It asks for TensorFlow's own class: contrib's of the same name is refused, and so is none beside a cluster."""
+    text = f"{TF}x = tf.placeholder(tf.float32)\ns = {strategy}\nc = tf.estimator.RunConfig(train_distribute=s)\ne = tf.estimator.Estimator(m, config=c)\n"
+    assert "train_distribute=s" in output(text, tensorflow="1", unsafe=True)
+    told = [one for one in findings(text, tensorflow="1") if one.code == "NPU906"]
+    assert [(one.safety, one.severity) for one in told] == [(Safety.MANUAL, Severity.ERROR)]
+
+
+def test_where_each_argument_has_a_line_the_new_ones_have_too() -> None:
+    out = written("\n    model_dir='o',  # here\n    train_distribute=s,\n    save_summary_steps=5\n")
+    assert "    save_summary_steps=5,\n    mix_compile_mode=True,\n    iterations_per_loop=1\n)" in out
+
+
+CLUSTER = "os.environ['TF_CONFIG'] = json.dumps({'cluster': {'ps': p, 'worker': w}, 'task': t})\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("c = tf.estimator.RunConfig('o')\ne = tf.estimator.Estimator(m, config=c)\n", 1),
+        (f"e = tf.estimator.Estimator(m, config={OF_SERVERS})\n", 0),
+        (f"e = NPUEstimator(m, config={DONE})\n", 0),
+    ],
+)
+def test_a_cluster_without_parameter_servers_is_told(text: str, told: int) -> None:
+    found = findings(f"import os, json\n{TF}x = tf.placeholder(tf.float32)\n{CLUSTER}{text}", tensorflow="1")
+    assert [one.subject for one in found if one.code == "NPU928"] == ["TF_CONFIG"] * told
+    assert not [one for one in findings(f"{TF}c = os.environ.get('TF_CONFIG')\n", tensorflow="1")]
+
+
+@pytest.mark.parametrize(("default", "told"), [("True", True), ("False", False), ("None", False)])
+def test_an_option_that_asks_for_tpus_by_default_is_told(default: str, told: bool, tmp_path: Path) -> None:
+    text = (
+        f"{TF}tf.flags.DEFINE_bool('use_tpu', {default}, 'h')\nFLAGS = tf.flags.FLAGS\n"
+        "e = tf.contrib.tpu.TPUEstimator(m, config=c, use_tpu=FLAGS.use_tpu)\n"
+    )
+    (tmp_path / "in").mkdir()
+    out = migrated(tmp_path / "in", {"train.py": text})["train.py"]
+    assert "npu_run_config_init" in out
+    for folder in ("in", "out"):
+        found = npuify.scan([tmp_path / folder], Options(cache=False, jobs=1, tf_adapter="1.15")).findings
+        assert [one.advice for one in found if one.subject == "use_tpu"] == ["start it with --use_tpu=False"] * told

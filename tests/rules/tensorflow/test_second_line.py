@@ -278,8 +278,8 @@ def test_the_pass_that_casts_for_cuda_is_told(text: str, line: str, told: bool) 
         ("keras>=2.7", "keras>=2.6.0,<2.7"),
         ("tensorflow-text==2.4.3", "tensorflow-text>=2.6.0,<2.7"),
         ("tensorboard ~= 2.4.0", "tensorboard >= 2.6.0,<2.7"),
-        ("numpy==1.18.5", "numpy>=1.19.2,<1.24"),
-        ("numpy==1.23.0", "numpy==1.23.0"),
+        ("numpy==1.18.5", "numpy>=1.19.2,<1.20"),
+        ("numpy==1.22.0", "numpy>=1.19.2,<1.20"),
         ("gast==0.3.3  # why", "gast==0.4.0  # why"),
         ("tensorflow-hub==0.12", "tensorflow-hub==0.12"),
     ],
@@ -294,3 +294,9 @@ def test_pins_for_the_first_line() -> None:
     text = "tensorflow-gpu==1.12\ntensorflow-estimator==1.12.0\nkeras==2.2.4\ntensorboard==1.12\n"
     out = output(text, name="requirements.txt", tensorflow="1", unsafe=True)
     assert out == ("tensorflow-cpu==1.15.0\ntensorflow-estimator==1.15.1\nkeras==2.2.4\ntensorboard>=1.15.0,<1.16.0\n")
+
+
+def test_pins_that_the_first_lines_wheel_refuses_are_told() -> None:
+    text = "absl-py==0.2.2\nnumpy==1.14.5\nprotobuf==3.6.0\nsix==1.11.0\ntensorflow==1.8.0\n"
+    out = output(text, name="requirements.txt", tensorflow="1", unsafe=True)
+    assert out == ("absl-py>=0.7.0\nnumpy>=1.16.0,<2.0\nprotobuf>=3.6.1,<3.21\nsix==1.11.0\ntensorflow-cpu==1.15.0\n")

@@ -184,6 +184,7 @@ def test_the_summary_says_what_was_asked_and_what_is_missing() -> None:
 
 def test_a_program_that_asks_nothing_is_told() -> None:
     assert "asked nothing of npu_bridge" in summary([{"event": "import", "rank": 0}], "npu_bridge")
+    assert "stopped before" in summary([{"event": "import", "rank": 0}], "npu_bridge", failed=True)
 
 
 def test_a_python_without_tensorflow_is_refused() -> None:

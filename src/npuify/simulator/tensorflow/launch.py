@@ -173,7 +173,7 @@ def run(
                 Path(record).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
             except OSError as error:
                 raise NpuifyError(phrase("cannot be written: {error}", error=error), file=record) from error
-        print(summary(rows, framework.package), file=sys.stderr, flush=True)
+        print(summary(rows, framework.package, failed=code != 0), file=sys.stderr, flush=True)
     return code
 
 

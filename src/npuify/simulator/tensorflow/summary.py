@@ -9,14 +9,17 @@ from npuify.language import commas, mark, phrase, plural, semicolons
 _COLLECTIVES: Final = ("allreduce", "allgather", "broadcast", "reduce", "reduce_scatter")
 
 
-def summary(rows: list[dict[str, Any]], package: str) -> str:
+def summary(rows: list[dict[str, Any]], package: str, *, failed: bool = False) -> str:
     """Lines for people.
 
     Args:
         rows: the journal.
         package: the adapter's package, for the sentence that it was never asked for.
+        failed: whether the program stopped, so that it may not have come to where it asks.
     """
     if not any(row["event"] in ("session", "open", "initialize", "estimator", "as_default") for row in rows):
+        if failed:
+            return phrase("npuify: the program stopped before it asked anything of {package}", package=package)
         return phrase(
             "npuify: this program asked nothing of {package}: on a machine with NPUs it would run on the CPU. "
             "Migrate it first: npuify migrate",

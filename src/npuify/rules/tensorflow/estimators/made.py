@@ -9,6 +9,7 @@ from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, without_keyword, wrap
 from npuify.rules.common.calls import argument
+from npuify.rules.common.defaults.conditions import by_default
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.estimators.kinds import (
     KNOWN,
@@ -96,6 +97,8 @@ def estimator_without_npu(node: ast.Call | ast.ClassDef, file: PythonFile) -> It
 def _judged(node: ast.Call, made: Made, file: PythonFile) -> Iterator[Diagnostic]:
     name, config = made.name, made.config
     is_tpu = name in TPU
+    if is_tpu:
+        yield from _on_tpus_by_default(node, file)
     if config is not None and _carries_npu(config, file):
         return
     line = line_of(file)
@@ -220,6 +223,26 @@ def _off_tpus(estimator: ast.Call, file: PythonFile) -> list[Edit]:
     return [file.replace(given, "False")] if isinstance(given, ast.Constant) and given.value is True else []
 
 
+def _on_tpus_by_default(estimator: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """An option that nobody gives and that asks for TPUs."""
+    given = argument(estimator, 4, "use_tpu")
+    if given is None or isinstance(given, ast.Constant):
+        return  # edited, where it is true
+    known = by_default(given, file)
+    if known is None or not known.value:
+        return
+    yield file.report(
+        given,
+        phrase("{name} is true where nothing is said: the program looks for a TPU and stops", name=file.code(given)),
+        safety=Safety.MANUAL,
+        severity=Severity.ERROR,
+        subject="use_tpu",
+        advice=phrase("start it with {option}=False", option=known.switch)
+        if known.switch.startswith("--")
+        else "make it false",
+    )
+
+
 def _carries_npu(config: ast.expr, file: PythonFile) -> bool:
     """Whether a run configuration has the adapter's session settings already."""
     values = file.assigned(config) if isinstance(config, ast.Name) else [config]
@@ -287,16 +310,17 @@ def _servers_told(node: ast.Call, edits: list[Edit], subject: str, file: PythonF
     """What parameter servers take, at an estimator or at the configuration that asks for them."""
     return file.report(
         node,
-        "parameter servers take NPUEstimator with an NPURunConfig: each process needs TF_CONFIG and JOB_ID, and "
-        "saves every 100 steps where nothing is said",
+        "parameter servers take NPUEstimator with an NPURunConfig: each process needs TF_CONFIG with a cluster and "
+        "JOB_ID, else it stops, and saves every 100 steps where nothing is said",
         edits=edits,
         safety=Safety.REVIEW if edits else Safety.MANUAL,
         severity=Severity.ERROR,
         subject=subject,
         advice=""
         if edits
-        else "write NPURunConfig(distribute=..., mix_compile_mode=True, iterations_per_loop=1), by keyword, and "
-        "NPUEstimator",
+        else "write NPURunConfig(distribute=tf.distribute.experimental.ParameterServerStrategy(), "
+        "mix_compile_mode=True, iterations_per_loop=1), by keyword, and NPUEstimator; no other strategy is taken, and "
+        "none without a cluster in TF_CONFIG",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, without_keyword
+from npuify.rules.common.call_edits import add_arguments, has_unknown_arguments, without_keyword
 from npuify.rules.common.calls import keyword_of
 from npuify.rules.tensorflow.estimators.kinds import OWN, Made, base_of
 from npuify.rules.tensorflow.estimators.shared_configs import Origin, only_estimators_take, origin_at, origin_of
@@ -29,6 +29,8 @@ _POSITIONS: Final = (
     *("session_config", "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps"),
 )
 """The first arguments of ``RunConfig`` of TensorFlow 1.15, in order."""
+_SERVERS: Final = "tf.distribute.experimental.ParameterServerStrategy"
+"""The only strategy that ``NPURunConfig`` takes: it asks for the class, and contrib's is another."""
 _GIVEN: Final = frozenset(("model_fn", "model_dir", "config", "params", "warm_start_from"))
 """Arguments that ``Estimator`` and ``NPUEstimator`` both have; the fifth by position differs."""
 
@@ -44,12 +46,22 @@ def _servers(call: ast.Call, source: PythonSource) -> ast.keyword | None:
 
 
 def _is_of_servers(value: ast.expr, source: PythonSource) -> bool:
+    return any(one.endswith("ParameterServerStrategy") for one in _strategies(value, source))
+
+
+def _strategies(value: ast.expr, source: PythonSource) -> list[str]:
+    """What makes a strategy, one name for each way that it may be made; empty for what is no call or not known."""
     values: list[ast.expr | None] = [value]
     if isinstance(value, ast.Name):
         found = source.scope_of(value).lookup(value.id)
         values = [one.value if one.kind == "assign" else None for one in found[1]] if found is not None else []
-    names = [short_name(source.qualname(one.func) or "") if isinstance(one, ast.Call) else "" for one in values]
-    return bool(names) and all(one.endswith("ParameterServerStrategy") for one in names)
+    ways = [way for one in values for way in ((one.body, one.orelse) if isinstance(one, ast.IfExp) else (one,))]
+    return [short_name(source.qualname(one.func) or "") if isinstance(one, ast.Call) else "" for one in ways]
+
+
+def _are_taken(servers: ast.keyword, source: PythonSource) -> bool:
+    """Whether the adapter takes the strategy for parameter servers, whichever way it is made."""
+    return set(_strategies(servers.value, source)) == {_SERVERS}
 
 
 def asks_for_servers(file: PythonFile) -> bool:
@@ -84,7 +96,7 @@ def with_servers(estimator: ast.Call, made: Made, file: PythonFile) -> list[Edit
     if call is None or servers is None:
         return None
     kind = _as_own_kind(estimator, made, file)
-    if kind is None:
+    if kind is None or not _are_taken(servers, source):
         return []
     if shared is not None and not _is_of_this_file_alone(shared, file):
         fits = _differences(call, servers) is not None and not made.inherited
@@ -102,7 +114,9 @@ def elsewhere(config: ast.Call, file: PythonFile) -> list[Edit]:
     """
     servers = for_servers(config, file)
     origin = origin_at(config, file.source)
-    if servers is None or origin is None or not only_estimators_take(origin, file):
+    if servers is None or origin is None or not _are_taken(servers, file.source):
+        return []
+    if not only_estimators_take(origin, file):
         return []
     return _converted(config, servers, file) or []
 
@@ -182,7 +196,7 @@ def _converted(config: ast.Call, servers: ast.keyword, file: PythonFile) -> list
     if keyword_of(config, "save_summary_steps") is None and len(config.args) <= _POSITIONS.index("save_summary_steps"):
         # TensorFlow's 100; the adapter's is none.
         added.append("save_summary_steps=100")
-    return [*edits, add_argument(config, ", ".join(added), file)]
+    return [*edits, add_arguments(config, added, file)]
 
 
 def _is_shared(name: ast.Name, file: PythonFile) -> bool:

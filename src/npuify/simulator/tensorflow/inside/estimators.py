@@ -112,7 +112,8 @@ class NPURunConfig(tf1.estimator.RunConfig):
         if not isinstance(given["jit_compile"], str):
             raise TypeError("Expected str, got " + type(given["jit_compile"]).__name__)
         cluster = json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster")
-        servers = type(given["distribute"]).__name__.startswith("ParameterServerStrategy")
+        # Asked for by class: contrib's own strategy of the same name is refused.
+        servers = isinstance(given["distribute"], tf1.distribute.experimental.ParameterServerStrategy)
         if bool(cluster) != servers:
             raise ValueError('"cluster" and "distribute" must all be set in ps mode')
         if cluster and not mixed:
