@@ -51,7 +51,10 @@ STILL_WRONG = {
         "transformer-pytorch-1",
         "megatron-deepspeed-2",
     ],
-    "round_28": ["alpaca-lora-163", "unsloth-1297", "axolotl-529", "pysot-39"],
+    "round_3": ["sglang-22840"],
+    "round_14": ["vllm-ascend-3291"],
+    "round_20": ["modelopt-oneflow-10342"],
+    "round_28": ["unsloth-1297", "axolotl-529", "pysot-39"],
     "round_9": ["msprobe-faq-ei0006", "vllm-ascend-5695"],
 }
 

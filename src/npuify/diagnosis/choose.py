@@ -32,6 +32,14 @@ _LAUNCHER: Final = 20
 
 _ROLES: Final = {"cause": 0, "consequence": 1, "stop": 2, "wrapper": 4, "hint": 5}
 
+_BY_COMMUNICATION: Final = {
+    *("507000", "507001", "507011", "507012", "507013", "507017", "507018", "507046", "507047", "507048", "507049"),
+    *("507056", "507057", "507899", "507900", "507901"),
+}
+"""Codes with which a stream ends whatever its task was: where HCCL says what failed, it was one of a collective."""
+_BLOCK: Final = 40
+"""Lines within which HCCL's own code belongs to the runtime's."""
+
 _ENDED_BY_LAUNCHER: Final = re.compile(r"exitcode\s*: -(?:9|15)\b|Signal (?:9|15) \(SIG\w+\) received")
 
 
@@ -108,12 +116,18 @@ def loudest(rank: Rank) -> tuple[str, str] | None:
         if event.role == "consequence" and event.weight >= _LOUD and event.cause != "peer-ended"
     ]
 
+    of_hccl = [
+        event.place for event in rank.events.values() if event.role == "consequence" and event.name.startswith("EI")
+    ]
+
     def value(key: tuple[str, str]) -> tuple[int, int, float, int, int]:
         event = rank.events[key]
         when = rank.order[key]
         role = _role(event)
         if event.role == "hint" and event.weight >= _SAYS_MUCH:
             role = 1
+        if event.name in _BY_COMMUNICATION and any(_near(place, event.place) for place in of_hccl):
+            role = 2
         if event.name.startswith("python-") and any(_before(place, event.place) for place in waited):
             # What a rank's Python code says after it waited in vain is what its clean-up ran into.
             role = 2
@@ -133,6 +147,10 @@ def _role(event: Event) -> int:
     if event.role == "wrapper" and event.cause:
         return 3
     return _ROLES[event.role]
+
+
+def _near(one: Place, other: Place) -> bool:
+    return one.file == other.file and abs(one.line - other.line) <= _BLOCK
 
 
 def _before(one: Place, other: Place) -> bool:

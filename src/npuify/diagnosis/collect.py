@@ -26,8 +26,10 @@ from npuify.diagnosis.tracebacks import (
     SHOWN,
     frame_in,
     is_between,
+    is_repeated_below,
     kind_of_exception,
     raised,
+    told_by_head,
     told_by_kind,
 )
 
@@ -64,10 +66,21 @@ _SUSPECT: Final = re.compile(
     r"|(?<!\b0 )\b[Ff]ailed\b(?!\W*0\b)|\b[Ee]rror: |^[EF]\d{4} \d\d:|[Cc]annot |[Uu]nable to |: No such file"
 )
 """Lines that may matter although nothing is known of them."""
-_WAITED_FOR: Final = re.compile(r"remote rank:?\s*\[(\d+)\]")
+_WAITED_FOR: Final = re.compile(r"remote rank:?\s*\[(\d+)\]|unconnected rank(?:Id)?\s*:?\s*\[(\d+)\]")
+_NOT_CONNECTED: Final = re.compile(r"(?:do not|did not|not) connect\w*[^\[]*\branks?(?:Id)?s?:? *\[([\d, -]+)\]")
+"""A list of ranks that did not come, as EI0015 has it."""
 _FIRST_FAILED: Final = re.compile(
     r"first observed failure[\s\S]*?rank\s*:\s*(\d+) \(local_rank: \d+\)(?:[\s\S]{0,80}?exitcode\s*:\s*(-?\d+))?"
 )
+
+
+def _waited_for(text: str) -> Iterator[str]:
+    """The numbers of ranks that a line says were waited for in vain."""
+    for numbers in _WAITED_FOR.findall(text):
+        yield from (number for number in numbers if number and int(number) < 1_000_000)
+    listed = _NOT_CONNECTED.search(text)
+    if listed is not None:
+        yield from re.findall(r"\b\d{1,6}\b", listed[1])
 
 
 class _Said:
@@ -232,6 +245,10 @@ class Collector:
             rank.pids.add(pid)
         frames = self._traceback(rank, message, text, number, lines, index)
         if frames is None:
+            head_says = told_by_head(text)
+            if head_says:
+                at = self._time(message, head.time, lines, index)
+                self._note_events(rank, said, head_says, self._place(number, text), at, launched(lines[index]))
             return
         if "ChildFailedError" in message and not self.first_failed:
             self._failed_text = []
@@ -249,7 +266,7 @@ class Collector:
         operator = _OPERATOR.search(text)
         if operator and not rank.operator and not head.light:
             rank.operator = next(part for part in operator.groups() if part)
-        rank.waits_for.update(number for number in _WAITED_FOR.findall(text) if int(number) < 1_000_000)
+        rank.waits_for.update(_waited_for(text))
         if found:
             said.rank = rank
             self._note_events(
@@ -316,6 +333,9 @@ class Collector:
             return None
         near = bool(rank.open_frames) and number - rank.last_frame <= AFTER_FRAME
         kind = kind_of_exception(message, below_frames=near)
+        if kind and is_repeated_below(text, lines[index + 1 : index + 4]):
+            rank.open_frames = []
+            return None
         if kind:
             frames, rank.open_frames = rank.open_frames, []
             self._open.discard(rank.key)

@@ -83,6 +83,13 @@ def notes_of(
                     silent=commas(silent),
                 )
             )
+        elif waited and not given:
+            notes.append(
+                phrase(
+                    "Rank {waited} was waited for: look at what it did at that time, or why it never started.",
+                    waited=commas(waited),
+                )
+            )
         elif missing and given:
             notes.append(
                 phrase(

@@ -10,6 +10,8 @@ from npuify.diagnosis.model import Frame
 from npuify.diagnosis.ranks import Raised
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from npuify.diagnosis.known.signatures import Match
     from npuify.diagnosis.model import Place
 
@@ -25,6 +27,8 @@ _NOTEBOOK_FRAME: Final = re.compile(r"^File (?P<file>/\S+\.py):(?P<line>\d+), in
 """A frame as IPython writes it in notebooks."""
 _RICH_FRAME: Final = re.compile(r"^[│|]\s+(?P<file>/\S+\.py):(?P<line>\d+) in (?P<function>[\w.<>]+)")
 """A frame as the library rich draws it."""
+_NOTEBOOK_HEAD: Final = re.compile(r"^(?P<kind>[A-Z]\w+)\s{2,}Traceback \(most recent call last\)")
+"""How IPython begins a traceback: the exception's kind stands above it as well as below."""
 _EXCEPTION: Final = re.compile(
     r"^(?:\w+:)?\s*(?P<kind>(?:[A-Za-z_]\w*\.)*[A-Za-z_]\w*"
     r"(?:Error|Exception|Interrupt|Exit|Warning|Refused|Timeout|Missing|NotFound))(?::\s*(?P<text>.*))?$"
@@ -41,6 +45,8 @@ _LIBRARIES: Final = re.compile(
     r"/(?:site|dist)-packages/|^<|/lib(?:64)?/python\d|\\lib\\|/runpy\.py$|/torch_npu/|/multiprocessing/|/importlib/"
 )
 _PACKAGE: Final = re.compile(r"/(?:site|dist)-packages/(\w+)")
+_PASSED_ON: Final = re.compile(r": Caught [\w.]+ in (?:DataLoader worker|pin memory thread|replica|trainer|process)")
+"""How torch begins the message of an exception that a worker or a replica raised; that one's traceback follows it."""
 _BETWEEN: Final = ("", "│", "╰", "~", "^")
 """How lines begin that stand between a frame and its exception, but for those that are indented."""
 
@@ -67,6 +73,23 @@ def kind_of_exception(message: str, *, below_frames: bool) -> str:
     if found is None and below_frames and not is_between(message):
         found = _BELOW_FRAMES.match(message.rstrip())
     return found["kind"] if found is not None and not found["kind"].endswith("Warning") else ""
+
+
+def told_by_head(text: str) -> list[Match]:
+    """What the head of a notebook's traceback says by the kind it names; a little less than the exception below it."""
+    found = _NOTEBOOK_HEAD.match(text)
+    told = exception_match(found["kind"], "") if found is not None else None
+    return [told._replace(weight=told.weight - 2)] if told is not None and told.name.startswith("exception-") else []
+
+
+def is_repeated_below(text: str, below: Sequence[bytes]) -> bool:
+    """Whether an exception only passes on that of another process or thread, whose traceback stands below it.
+
+    Args:
+        text: the line that tells of it.
+        below: the next lines.
+    """
+    return _PASSED_ON.search(text) is not None and any(b"Traceback (most recent call last)" in line for line in below)
 
 
 def raised(place: Place, text: str, frames: list[Frame], when: float) -> Raised:

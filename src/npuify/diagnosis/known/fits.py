@@ -97,7 +97,7 @@ def refused_match(text: str, frames: Sequence[Frame]) -> Match | None:
     if installed is None or installed[1] in _PASSES_ON or "cannot import name" in text:
         return None
     if found["owner"] and not _OF_LIBRARIES.search(found["owner"]):
-        return _of_library(found["owner"])
+        return _of_library(found["owner"]) or _of_stranger(found["owner"], installed[1])
     return _match(
         phrase(
             "The package {package} calls another one in a way that the installed release does not take.",
@@ -124,6 +124,29 @@ def _of_library(owner: str) -> Match | None:
         ),
         phrase("Install the releases that belong together: those that the project which asks for it pins."),
         weight=40,
+    )
+
+
+_PLAIN: Final = re.compile(
+    r"NoneType|Namespace|DataFrame|Series|Index|Tensor|Parameter|Image|Config|DictConfig|ListConfig|AttrDict|EasyDict"
+    r"|Dict|List|Path|PosixPath|Thread|Process|Connection|Response|Generator|Sequential|ModuleList|Linear|Box|Discrete"
+)
+"""Classes that programs hand to libraries by mistake."""
+
+
+def _of_stranger(owner: str, package: str) -> Match | None:
+    """What it says that a package asks an object of a class that nothing tells about for what it does not have."""
+    if _PLAIN.fullmatch(owner):
+        return None
+    return _match(
+        phrase(
+            "The package {package} asks a {owner} for what it does not have: usually the package was written for "
+            "another release of the library that makes it; less often the program hands it something of another kind.",
+            package=package,
+            owner=owner,
+        ),
+        phrase("Install the releases that belong together: those that {package} pins.", package=package),
+        weight=41,
     )
 
 

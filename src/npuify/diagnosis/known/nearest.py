@@ -1,7 +1,7 @@
-"""The known failures that unknown lines are nearest to, by the words that they share: rare words count more.
+"""The cause that unknown lines are nearest to, by the words that they share with what is known of it.
 
-Signatures are the rows of the tables of failures and causes, and the words of failures that were collected and labelled
-(``nearest.json``, which ``python -m tools.nearest`` writes). Asked only where nothing else knows a line.
+Rare words count more. Signatures are the rows of the tables of failures and causes, and the general terms of
+``terms.toml``, by which logs speak of a cause. Asked only where nothing else knows a line.
 """
 
 from __future__ import annotations
@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from npuify.knowledge.failures.causes import causes, text_facts
-from npuify.knowledge.hand_written import DATA
+from npuify.knowledge.hand_written import DATA, read_rows
+from npuify.language import phrase
+from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FILE: Final = "nearest.json"
+FILE: Final = "terms.toml"
 
 _VOTERS: Final = 20
 """Nearest signatures that have a vote; each votes with the third power of its likeness."""
@@ -33,12 +35,11 @@ _KIND: Final = re.compile(r"^\s*(?:\[rank\d+\]:\s*)?(?:\w+\.)*(\w+(?:Error|Excep
 _SPECIAL: Final = re.compile(r"\\[a-zA-Z]|[\\()\[\]|?*+.^$]")
 
 
-class Seen(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """A collected failure: what it was, where it was told, and its words in the order of the alphabet."""
+class Terms(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One row of ``terms.toml``; its head says what the fields mean."""
 
     cause: str
-    source: str
-    words: str
+    words: tuple[str, ...]
 
 
 class Near(NamedTuple):
@@ -52,7 +53,7 @@ class Near(NamedTuple):
     share: float
     """Of all votes."""
     source: str
-    """The nearest failure of this cause: a row's name, or the thread that told of it."""
+    """Where the nearest row of this cause is from; empty for general terms."""
 
 
 class _Index(NamedTuple):
@@ -73,15 +74,24 @@ def words_of(text: str) -> set[str]:
 
 
 @cache
-def seen() -> tuple[Seen, ...]:
-    """The collected failures."""
-    return tuple(msgspec.json.decode((DATA / FILE).read_bytes(), type=list[Seen]))
+def terms() -> tuple[Terms, ...]:
+    """How logs speak of causes.
+
+    Raises:
+        NpuifyError: a row names a cause that does not exist.
+    """
+    rows = tuple(read_rows(DATA / FILE, "terms", Terms))
+    for row in rows:
+        if row.cause not in causes():
+            raise NpuifyError(phrase("there is no cause {cause!r}", cause=row.cause), file=str(DATA / FILE))
+    return rows
 
 
 def _signatures() -> Iterable[tuple[str, str, set[str]]]:
     """The cause, the source and the words of everything that is known."""
-    for one in seen():
-        yield one.cause, one.source, set(one.words.split(" "))
+    for one in terms():
+        for words in one.words:
+            yield one.cause, "", {word for part in words.split() for word in (part, *part.split("_"))}
     for row in text_facts():
         if row.role in ("cause", "consequence", "stop"):
             yield row.cause, row.source, words_of(row.example)

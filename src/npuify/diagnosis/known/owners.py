@@ -1,4 +1,4 @@
-"""Whose a library or command is that is missing, or fails; and errors of the system by their own words."""
+"""Whose a library, header, command or name is that is missing, or fails; and errors of the system by their words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ import msgspec
 
 from npuify.knowledge.failures.causes import causes, exception_fact
 from npuify.knowledge.hand_written import DATA, read_rows
-from npuify.language import phrase
+from npuify.language import phrase, sentences
 from npuify.model import Evidence, NpuifyError
 
+from .packages import package_fact
 from .signatures import Match
 
 if TYPE_CHECKING:
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 
 FILE: Final = "owners.toml"
 
-Kind = Literal["library", "command", "fails"]
+Kind = Literal["library", "command", "fails", "header", "name"]
 
 NAMES: Final = re.compile(
     r"cannot open shared|shared librar|dynamic library|cannot find -l|not found|executable file|execve|No such file"
-    r"|non-zero exit|returned exit|exited with|died with"
+    r"|non-zero exit|returned exit|exited with|died with|fatal error: |NameError: "
 )
-"""Lines that may name a library or a command."""
+"""Lines that may name a library, a header, a command, or a name of Python's that is not defined."""
 _NAMED: Final[dict[Kind, tuple[re.Pattern[str], ...]]] = {
     "library": (
         re.compile(r"\blib([\w+-]+)\.so[\w.]*: cannot open shared object"),
@@ -49,6 +50,12 @@ _NAMED: Final[dict[Kind, tuple[re.Pattern[str], ...]]] = {
     ),
     "fails": (
         re.compile(r"[Cc]ommand '?\[?'(?:[^'\s]*/)?([\w.+-]+)[' ].*(?:non-zero exit|died with|exit (?:status|code))"),
+    ),
+    "header": (
+        re.compile(r"fatal error: ['\"]?([\w./+-]+?)['\"]?(?: file not found|: No such file)"),
+    ),
+    "name": (
+        re.compile(r"NameError: (?:global )?name '(\w+)' is not defined"),
     ),
 }  # fmt: skip
 _SYSTEM: Final = re.compile(r"\[system:(\d+)\]|\(os error (\d+)\)")
@@ -70,6 +77,7 @@ class Owner(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     source: str
     why: str = ""
     fix: str = ""
+    package: str = ""
 
 
 @cache
@@ -110,8 +118,20 @@ def owner_match(text: str) -> Match | None:
     for kind, name in _named(text):
         row = next((row for names, row in owners() if row.kind == kind and names.fullmatch(name)), None)
         if row is not None:
-            return match_of(row)
+            return _of_package(name, row) if row.package and not row.why else match_of(row)
     return None
+
+
+def _of_package(name: str, row: Owner) -> Match:
+    """What it says that a name is not defined which a package has: its import failed, and was passed over."""
+    told = match_of(row)
+    known = package_fact(row.package)
+    missed = phrase(
+        "{name} comes from {package}, whose import failed and was passed over.", name=name, package=row.package
+    )
+    if known is None:
+        return told._replace(why=missed)
+    return told._replace(why=sentences(missed, known.message), fix=known.advice)
 
 
 def _named(text: str) -> Iterator[tuple[Kind, str]]:

@@ -74,7 +74,7 @@ _ORDINARY_WORDS: Final = {"cuda", "composer", "rapids", "nccl", "cudnn", "triton
 _OTHERWISE_KNOWN: Final = {"torch", "torch_npu", "triton", "mmcv", "numpy"}
 
 
-class _Known(NamedTuple):
+class Known(NamedTuple):
     """What one of the tables says of a package."""
 
     status: str
@@ -86,24 +86,24 @@ class _Known(NamedTuple):
 
 
 @cache
-def _by_name() -> dict[str, _Known]:
+def _by_name() -> dict[str, Known]:
     """What is known, by module and by the name that pip knows."""
-    found: dict[str, _Known] = {}
+    found: dict[str, Known] = {}
     for row in dependencies():
         severe = row.severity is Severity.ERROR and row.action != "keep"
         for name in (row.name, *row.also):
-            found[_normal(name)] = _Known(row.status, row.message, row.advice, row.evidence, row.source, severe)
+            found[_normal(name)] = Known(row.status, row.message, row.advice, row.evidence, row.source, severe)
     for module, fact in packages().items():
         if module in fact.names:
             continue  # it is about some names of the package, not about the package
         for name in (module, *(name for name in fact.package if not module.startswith(f"{_normal(name)}."))):
             severe = fact.severity is Severity.ERROR
-            found[_normal(name)] = _Known(fact.status, fact.message, fact.advice, fact.evidence, fact.source, severe)
+            found[_normal(name)] = Known(fact.status, fact.message, fact.advice, fact.evidence, fact.source, severe)
     return found
 
 
 @cache
-def _by_beginning() -> tuple[tuple[str, _Known], ...]:
+def _by_beginning() -> tuple[tuple[str, Known], ...]:
     """Families of packages, by how their names begin: CUDA's own wheels."""
     return tuple((name[:-1], row) for name, row in _by_name().items() if name.endswith("*"))
 
@@ -112,7 +112,7 @@ def _normal(name: str) -> str:
     return name.replace("-", "_").lower()
 
 
-def _fact(name: str) -> tuple[str, _Known] | None:
+def _fact(name: str) -> tuple[str, Known] | None:
     """The row of a module, or of the nearest that it lies below."""
     parts = _normal(name).strip(".").split(".")
     if parts[0] in _OTHERWISE_KNOWN:
@@ -123,6 +123,15 @@ def _fact(name: str) -> tuple[str, _Known] | None:
         if row is not None:
             return ".".join(parts[:length]), row
     return next(((parts[0], row) for start, row in _by_beginning() if parts[0].startswith(start)), None)
+
+
+def package_fact(name: str) -> Known | None:
+    """What a table says of a package; None where none has it.
+
+    Args:
+        name: of the module, or for pip.
+    """
+    return _by_name().get(_normal(name))
 
 
 def is_known(name: str) -> bool:
@@ -191,7 +200,7 @@ def _package(text: str, frames: Sequence[Frame]) -> Match | None:
     return _match(*named, weight=88) if named is not None else None
 
 
-def _fact_of_frames(frames: Sequence[Frame]) -> tuple[str, _Known] | None:
+def _fact_of_frames(frames: Sequence[Frame]) -> tuple[str, Known] | None:
     """The row of the installed package in which a traceback ends, if it is CUDA's; Python's own is passed by."""
     for frame in reversed(frames):
         library = _LIBRARY.search(frame.file)
@@ -212,7 +221,7 @@ def _below(file: str) -> str:
     )
 
 
-def _named_with_cuda(text: str) -> tuple[str, _Known] | None:
+def _named_with_cuda(text: str) -> tuple[str, Known] | None:
     """The row of a package for CUDA that a message names in passing: Transformer Engine, xFormers."""
     words = _WORD.findall(text)
     for name in (*words, *(f"{first}_{second}" for first, second in pairwise(words))):
@@ -222,7 +231,7 @@ def _named_with_cuda(text: str) -> tuple[str, _Known] | None:
     return None
 
 
-def _for_gpus(row: _Known) -> bool:
+def _for_gpus(row: Known) -> bool:
     """Whether it is CUDA's: packages without an NPU form, and those whose released wheels lack it."""
     return row.status in _FOR_GPUS or (row.status in ("partial", "cpu-only") and row.severe)
 
@@ -243,7 +252,7 @@ def _extension(name: str) -> Match:
     )
 
 
-def _match(name: str, row: _Known, *, weight: int) -> Match:
+def _match(name: str, row: Known, *, weight: int) -> Match:
     for_gpus = _for_gpus(row)
     return Match(
         name=f"package-{name}",
