@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from npuify.handover.blocks import Block, blocks
+from npuify.handover.skill.blocks import Block, blocks
 
 LEFT_OUT = ("install", "npu", "documented")
 

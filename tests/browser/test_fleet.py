@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npuify.fleet.model import Obstacle, Operator
-from npuify.fleet.page import render_html
-from npuify.fleet.report import Fault, Hours, Move, Project, Report, Tool, Trend, Used, decisions
+from npuify.fleet.reports.page import render_html
+from npuify.fleet.reports.report import Fault, Hours, Move, Project, Report, Tool, Trend, Used, decisions
 
 from .test_pages import CONTRAST, EVERYTHING, MARKUP, TOO_WIDE
 

@@ -14,9 +14,9 @@ from npuify.diagnosis.page import render_html as diagnosis_page
 from npuify.doctor.capture import encode_capture
 from npuify.doctor.examine import check_environment
 from npuify.doctor.page import render_html as doctor_page
-from npuify.handover.checklist import checklist
-from npuify.handover.pages import render as handover_page
-from npuify.handover.record import read_record
+from npuify.handover.checklist.pages import render as handover_page
+from npuify.handover.checklist.points import checklist
+from npuify.handover.checklist.record import read_record
 from npuify.options import Options
 from npuify.report import render_scan
 from npuify.trace.render import render as trace_page

@@ -12,7 +12,7 @@ import pytest
 import typer
 
 from npuify.cli.app import app
-from npuify.handover.validate import validate
+from npuify.handover.skill.validate import validate
 
 ROOT = Path(__file__).parents[2]
 SKILL = ROOT / "skills" / "npuify" / "SKILL.md"

@@ -20,7 +20,7 @@ from npuify.engine.ruleset import RuleSet
 from npuify.engine.scan import scan
 from npuify.model import Evidence, FileError, NpuifyError, Safety, Severity
 from npuify.options import Options
-from npuify.report.verdict import Level, judge
+from npuify.report.verdicts.verdict import Level, judge
 from npuify.rules import registry as base
 from npuify.source.python import PythonSource
 

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.fleet import examine, inside
+from npuify.fleet import examine
+from npuify.fleet.workers import inside
 
 if TYPE_CHECKING:
     from npuify.fleet.model import Outcome, Task

@@ -39,4 +39,4 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """Processes that some projects break."""
     root = Path(__file__).parents[2]
     program = f"import sys, runpy; sys.path.insert(0, {str(root)!r}); runpy.run_module('tests.fleet.broken', run_name='__main__')"
-    monkeypatch.setattr("npuify.fleet.child._PROGRAM", program)
+    monkeypatch.setattr("npuify.fleet.workers.child._PROGRAM", program)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from npuify.fleet import cluster
-from npuify.fleet.engines import Engine
 from npuify.fleet.model import Limits
-from npuify.fleet.report import report_on
+from npuify.fleet.reports.report import report_on
 from npuify.fleet.scan import scan
 from npuify.fleet.store import Store
+from npuify.fleet.workers import cluster
+from npuify.fleet.workers.engines import Engine
 from npuify.model import NpuifyError
 
 from .conftest import make
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.thorough, pytest.mark.skipif(os.name != "posix", reaso
 
 _WORKER = (
     "import sys, runpy\n"
-    "import npuify.fleet.child as child\n"
+    "import npuify.fleet.workers.child as child\n"
     'child._PROGRAM = \'import runpy; runpy.run_module("tests.fleet.broken", run_name="__main__")\'\n'
     "from distributed.cli.dask_worker import main\n"
     "main()\n"

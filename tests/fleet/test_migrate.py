@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from npuify.fleet.engines import Engine
 from npuify.fleet.migrate import migrate, render_text
 from npuify.fleet.model import Limits
+from npuify.fleet.workers.engines import Engine
 from npuify.model import NpuifyError
 
 from .conftest import PLAIN, git, make, repository

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from npuify.fleet.engines import Engine
 from npuify.fleet.model import Limits, Outcome
-from npuify.fleet.page import render_html
-from npuify.fleet.report import report_on
+from npuify.fleet.reports.page import render_html
+from npuify.fleet.reports.report import report_on
+from npuify.fleet.reports.text import render_csv, render_json, render_text, schema
 from npuify.fleet.scan import scan
 from npuify.fleet.sources import read_sources
 from npuify.fleet.store import FILE, Store
-from npuify.fleet.text import render_csv, render_json, render_text, schema
+from npuify.fleet.workers.engines import Engine
 from npuify.model import NpuifyError
 
 from .conftest import APEX, git, make, repository
 
 if TYPE_CHECKING:
-    from npuify.fleet.report import Report
+    from npuify.fleet.reports.report import Report
 
 ONE = Engine(jobs=1)
 
@@ -140,7 +140,7 @@ def test_what_is_too_large(tmp_path: Path) -> None:
 def test_after_ctrl_c_the_same_command_goes_on(tmp_path: Path) -> None:
     make(tmp_path / "all", "a", "b", "hang")
     program = (
-        "import npuify.fleet.child as child\n"
+        "import npuify.fleet.workers.child as child\n"
         'child._PROGRAM = \'import runpy; runpy.run_module("tests.fleet.broken", run_name="__main__")\'\n'
         "from npuify.cli import main\n"
         "main()\n"
@@ -190,7 +190,7 @@ def test_one_at_a_time_and_nothing_twice(tmp_path: Path) -> None:
 
 def test_parquet_has_what_json_has(tmp_path: Path) -> None:
     pyarrow_parquet = pytest.importorskip("pyarrow.parquet")
-    from npuify.fleet.parquet import render_parquet
+    from npuify.fleet.reports.parquet import render_parquet
 
     make(tmp_path / "all", "one", code=APEX)
     make(tmp_path / "all", "plain")
@@ -213,7 +213,7 @@ def test_parquet_has_what_json_has(tmp_path: Path) -> None:
 
 
 def test_without_pyarrow_there_is_advice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from npuify.fleet.parquet import render_parquet
+    from npuify.fleet.reports.parquet import render_parquet
 
     make(tmp_path / "all", "plain")
     report = scanned(tmp_path / "all")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import npuify
-from npuify.handover.record import Record, read_record
+from npuify.handover.checklist.record import Record, read_record
 from npuify.options import Options
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -16,9 +16,9 @@ from npuify.cli.app import app
 from npuify.doctor.capture import encode_capture
 from npuify.doctor.examine import check_environment
 from npuify.doctor.text import render_json
-from npuify.handover.checklist import Checklist, checklist, points
-from npuify.handover.pages import FORMATS, GROUPS, render
-from npuify.handover.record import Record, read_record
+from npuify.handover.checklist.pages import FORMATS, GROUPS, render
+from npuify.handover.checklist.points import Checklist, checklist, points
+from npuify.handover.checklist.record import Record, read_record
 from npuify.language import speaking
 from npuify.model import NpuifyError
 from npuify.options import Options

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tools.follow_skill import follow
 
-from npuify.handover.record import read_record
-from npuify.handover.write import write_skill
+from npuify.handover.checklist.record import read_record
+from npuify.handover.skill.write import write_skill
 
 from .conftest import EXAMPLES, OPTIONS
 

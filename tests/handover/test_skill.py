@@ -16,15 +16,15 @@ from typer.testing import CliRunner
 
 import npuify
 from npuify.cli.app import app
-from npuify.handover.blocks import blocks
+from npuify.handover.checklist.record import Record, read_record
 from npuify.handover.origin import origin
 from npuify.handover.patch import between
-from npuify.handover.record import Record, read_record
-from npuify.handover.skill import skill_files, skill_name
+from npuify.handover.skill.blocks import blocks
+from npuify.handover.skill.files import skill_files, skill_name
+from npuify.handover.skill.texts import LANGUAGES, rows
+from npuify.handover.skill.validate import validate
+from npuify.handover.skill.write import write_skill
 from npuify.handover.starts import Start
-from npuify.handover.texts import LANGUAGES, rows
-from npuify.handover.validate import validate
-from npuify.handover.write import write_skill
 from npuify.model import NpuifyError
 from npuify.options import Options
 

@@ -12,12 +12,12 @@ from typer.testing import CliRunner
 
 import npuify
 from npuify.cli.app import app
-from npuify.handover.checklist import checklist
-from npuify.handover.pages import render
-from npuify.handover.record import Record, read_record
-from npuify.handover.texts import LANGUAGES
-from npuify.handover.validate import validate
-from npuify.handover.write import write_skill
+from npuify.handover.checklist.pages import render
+from npuify.handover.checklist.points import checklist
+from npuify.handover.checklist.record import Record, read_record
+from npuify.handover.skill.texts import LANGUAGES
+from npuify.handover.skill.validate import validate
+from npuify.handover.skill.write import write_skill
 from npuify.options import Options
 from npuify.report.doctor import Check, Machine, Report, Result, Status
 from tests.simulator.tensorflow.conftest import simulate

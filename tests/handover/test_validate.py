@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from npuify.cli.app import app
-from npuify.handover.blocks import blocks
-from npuify.handover.validate import validate
+from npuify.handover.skill.blocks import blocks
+from npuify.handover.skill.validate import validate
 from npuify.model import NpuifyError
 
 MATTER = "name: good-skill\ndescription: Does something. Use it when something has to be done."

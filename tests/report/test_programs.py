@@ -11,14 +11,14 @@ from npuify.engine.catalog import all_rules
 from npuify.engine.scan import scan
 from npuify.options import STYLES, Options
 from npuify.report import render_scan
-from npuify.report.verdict import Level, judge
+from npuify.report.verdicts.verdict import Level, judge
 from npuify.rewrite.plan import plan
 from npuify.rules.impact import GOES_ON
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from npuify.report.programs import ProgramVerdict
+    from npuify.report.verdicts.programs import ProgramVerdict
 
 MAIN = "if __name__ == '__main__':\n    pass\n"
 FILES = {

@@ -20,8 +20,8 @@ from npuify.model import (
 )
 from npuify.report import render_migration, render_scan
 from npuify.report.areas import area
-from npuify.report.effort import estimate, minutes
-from npuify.report.verdict import Level, hours, judge
+from npuify.report.verdicts.effort import estimate, minutes
+from npuify.report.verdicts.verdict import Level, hours, judge
 
 if TYPE_CHECKING:
     from npuify.model import Finding, MigrationResult, ScanResult

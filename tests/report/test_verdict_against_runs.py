@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 from npuify.model import Severity
 from npuify.options import STYLES, Options
-from npuify.report.verdict import Level, judge
+from npuify.report.verdicts.verdict import Level, judge
 from npuify.rewrite.plan import plan
 from npuify.simulator.launch import environment as simulated
 from npuify.simulator.settings import Settings

@@ -8,13 +8,13 @@ import pytest
 
 from npuify.engine.scan import scan
 from npuify.options import Options
-from npuify.report.verdict import Level, judge
+from npuify.report.verdicts.verdict import Level, judge
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from npuify.model import ScanResult
-    from npuify.report.verdict import Verdict
+    from npuify.report.verdicts.verdict import Verdict
 
 OPTIONS = Options(torch_npu="2.14.0", jobs=1, cache=False)
 PARSER = """

@@ -15,7 +15,7 @@ from npuify import knowledge
 from npuify.engine.catalog import all_rules
 from npuify.knowledge.forms import FormsFile, forms_files, proof_of
 from npuify.selftest.areas.form_rows import rows
-from npuify.selftest.inside.forms_asked import NOT_SIMULATED
+from npuify.selftest.inside.questions.forms_asked import NOT_SIMULATED
 
 from ..harness import output
 

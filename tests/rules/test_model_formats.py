@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.report.verdict import Level, judge
+from npuify.report.verdicts.verdict import Level, judge
 
 from .test_default_options import scan_of
 

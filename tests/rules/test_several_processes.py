@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npuify.model import Severity
-from npuify.report.verdict import Level
+from npuify.report.verdicts.verdict import Level
 
 from ..harness import findings
 from .test_default_options import verdict

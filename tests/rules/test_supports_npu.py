@@ -10,7 +10,7 @@ from npuify.engine.scan import scan
 from npuify.migration import migrate
 from npuify.model import Safety
 from npuify.options import Options
-from npuify.report.verdict import judge
+from npuify.report.verdicts.verdict import judge
 from npuify.rules.common.npu_support import SUPPORT
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pytest
 
 from npuify.engine.scan import scan
 from npuify.options import Options
-from npuify.report.verdict import Level, judge
+from npuify.report.verdicts.verdict import Level, judge
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,9 +13,9 @@ import torch
 from npuify.knowledge.hardware.results import MachineSeen, Outcome, Status
 from npuify.model import Evidence
 from npuify.selftest.checks import Check
-from npuify.selftest.inside import doctor, kernels, programs, projects
 from npuify.selftest.inside.agree import difference
 from npuify.selftest.inside.ask import CannotAsk
+from npuify.selftest.inside.questions import doctor, kernels, programs, projects
 from npuify.selftest.runner import Runner
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ import pytest
 from npuify import knowledge
 from npuify.knowledge.hardware.results import REFUTED, Outcome, Status
 from npuify.knowledge.release.table import load_shipped
-from npuify.selftest.inside.custom_samples import SAMPLES
+from npuify.selftest.inside.samples.custom_samples import SAMPLES
 from npuify.selftest.run import plan_for
 from npuify.selftest.runner import Runner, describe
 from npuify.selftest.worker import Worker

@@ -14,7 +14,8 @@ import pytest
 from npuify.cli.common.options import size_in_bytes
 from npuify.doctor.probes.npu_smi import parse
 from npuify.model import NpuifyError
-from npuify.simulator import build, launch, messages, npu_smi, tables
+from npuify.simulator import launch, messages, npu_smi, tables
+from npuify.simulator.device import build
 from npuify.simulator.settings import Settings, from_environment
 from npuify.simulator.visible_devices import visible_devices
 from tests.warm import Program

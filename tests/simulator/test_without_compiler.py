@@ -169,7 +169,7 @@ def test_tensors_training_and_gaps(
 
 def test_the_faces_agree() -> None:
     """What the rest of the simulator may ask of one device it may ask of the other."""
-    from npuify.simulator.engine import Native
+    from npuify.simulator.device.engine import Native
     from npuify.simulator.without_compiler.device import PythonDevice
 
     def face(cls: type) -> set[str]:

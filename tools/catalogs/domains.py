@@ -37,9 +37,9 @@ _NO_TEXTS = (
         f"simulator/{part}"
         for part in (
             *("api", "operators", "optimizers", "contrib", "native", "without_compiler"),
-            *("tensorflow/inside", "tensorflow/hub.py", "autocast.py", "communicators.py", "data_parallel.py"),
-            *("engine.py", "finder.py", "package.py", "patches.py", "recurrent_cells.py", "registry.py"),
-            *("settings.py", "state.py", "sync_batch_norm.py", "tables.py", "transfer.py"),
+            *("tensorflow/inside", "tensorflow/hub.py", "dispatch", "communicators.py", "data_parallel.py"),
+            *("device/engine.py", "finder.py", "package.py", "patches.py", "settings.py", "state.py"),
+            *("tables.py", "transfer.py"),
         )
     ),
     "selftest/inside",

@@ -27,9 +27,9 @@ from npuify.cli.common.options import (
 from npuify.language import phrase
 
 if TYPE_CHECKING:
-    from npuify.fleet.engines import Engine
     from npuify.fleet.model import Limits
-    from npuify.fleet.report import Report
+    from npuify.fleet.reports.report import Report
+    from npuify.fleet.workers.engines import Engine
 
 
 class FleetFormat(str, Enum):
@@ -201,7 +201,7 @@ def report(
 
     Example: npuify fleet report fleet --format csv --output fleet.csv
     """
-    from npuify.fleet.report import report_on
+    from npuify.fleet.reports.report import report_on
     from npuify.fleet.store import Store
 
     with Store(folder, write=False) as store:
@@ -254,7 +254,7 @@ def _limits(timeout: float, memory: str, size: str, files: int) -> Limits:
 
 
 def _engine(name: EngineName, address: str, jobs: int | None) -> Engine:
-    from npuify.fleet.engines import Engine
+    from npuify.fleet.workers.engines import Engine
     from npuify.model import NpuifyError
 
     if name is EngineName.DASK and not address:
@@ -268,13 +268,13 @@ def _engine(name: EngineName, address: str, jobs: int | None) -> Engine:
 
 def _put(report: Report, format: FleetFormat, output: Path | None) -> None:
     from npuify.cli.common.output import put, put_bytes
-    from npuify.fleet.page import render_html
-    from npuify.fleet.text import render_csv, render_json, render_text
+    from npuify.fleet.reports.page import render_html
+    from npuify.fleet.reports.text import render_csv, render_json, render_text
     from npuify.language import speaking
     from npuify.report import printable
 
     if format is FleetFormat.PARQUET:
-        from npuify.fleet.parquet import render_parquet
+        from npuify.fleet.reports.parquet import render_parquet
 
         put_bytes(render_parquet(report), output)
         return

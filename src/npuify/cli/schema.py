@@ -19,9 +19,9 @@ SCHEMAS = {
     "verify-profile": "npuify.verify.profile.text:schema",
     "verify-steps": "npuify.verify.steps.text:schema",
     "port": "npuify.port.way:schema",
-    "fleet": "npuify.fleet.text:schema",
+    "fleet": "npuify.fleet.reports.text:schema",
     "selftest": "npuify.selftest.text:json_schema",
-    "checklist": "npuify.handover.pages:schema",
+    "checklist": "npuify.handover.checklist.pages:schema",
 }
 """What a schema can be asked for of, and the function that gives it. ``scan`` stands for ``migrate``, too."""
 

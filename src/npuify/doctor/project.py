@@ -46,7 +46,7 @@ def scanned_for(facts: Facts, project: Path) -> ScanResult:
 
 def tensorflow_line(scanned: ScanResult) -> str:
     """What a project asks of TensorFlow, as :class:`npuify.doctor.facts.Facts` keeps it."""
-    from npuify.report.scope import is_for_tensorflow
+    from npuify.report.verdicts.scope import is_for_tensorflow
 
     return (scanned.tensorflow_line or "either") if is_for_tensorflow(scanned) else ""
 

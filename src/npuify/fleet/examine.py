@@ -149,7 +149,7 @@ def _patched(root: Path, options: Options, mark: str, revision: str) -> Outcome:
 
 def _findings(result: ScanResult) -> Findings:
     from npuify.fleet.obstacles import obstacles
-    from npuify.report.verdict import judge
+    from npuify.report.verdicts.verdict import judge
 
     verdict = judge(result)
     estimate = verdict.estimate

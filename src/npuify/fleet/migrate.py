@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from npuify.fleet.engines import outcomes
 from npuify.fleet.model import Task, Work
 from npuify.fleet.sources import read_sources
 from npuify.fleet.store import Store, file_stem
+from npuify.fleet.workers.engines import outcomes
 from npuify.language import phrase, plural, spoken
 from npuify.model import NpuifyError
 from npuify.rewrite.tree import replace_files
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from npuify.fleet.engines import Engine
     from npuify.fleet.model import Limits, Outcome, Source
+    from npuify.fleet.workers.engines import Engine
 
 _BRANCH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._/-]*")
 

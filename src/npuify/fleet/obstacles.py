@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from npuify.fleet.model import Obstacle
-from npuify.report.kernels import kernel_groups
-from npuify.report.levels import subject_of
-from npuify.report.packages import package_of
+from npuify.report.verdicts.kernels import kernel_groups
+from npuify.report.verdicts.levels import subject_of
+from npuify.report.verdicts.packages import package_of
 
 if TYPE_CHECKING:
     from npuify.model import NativeOperator, ScanResult, Survey
-    from npuify.report.verdict import Verdict
+    from npuify.report.verdicts.verdict import Verdict
 
 REPLACE_KERNELS: Final = "--replace-kernels"
 """The decision for kernels whose replacements are proven."""

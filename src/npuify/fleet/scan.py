@@ -7,20 +7,20 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from npuify.fleet.engines import outcomes
 from npuify.fleet.model import Task
-from npuify.fleet.page import write_page
+from npuify.fleet.reports.page import write_page
 from npuify.fleet.sources import read_sources
 from npuify.fleet.store import Store, page_of
+from npuify.fleet.workers.engines import outcomes
 from npuify.language import spoken
 from npuify.rewrite.tree import replace_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from npuify.fleet.engines import Engine
     from npuify.fleet.model import Limits, Outcome, Source
-    from npuify.fleet.report import Report
+    from npuify.fleet.reports.report import Report
+    from npuify.fleet.workers.engines import Engine
 
     Progress = Callable[[int, int], None]
 
@@ -54,7 +54,7 @@ def scan(
     Raises:
         NpuifyError: the list or the folder cannot be used, or the engine is gone.
     """
-    from npuify.fleet.report import report_on
+    from npuify.fleet.reports.report import report_on
 
     sources = read_sources(place)
     language = spoken()

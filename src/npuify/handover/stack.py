@@ -9,7 +9,7 @@ import msgspec
 from npuify.knowledge.release.versions import release_info
 from npuify.knowledge.tensorflow.tables import adapters
 from npuify.language import phrase
-from npuify.report.scope import is_for_tensorflow
+from npuify.report.verdicts.scope import is_for_tensorflow
 
 if TYPE_CHECKING:
     from npuify.knowledge.tensorflow.schema import Adapter

@@ -108,7 +108,7 @@ class Meaning(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """CUDA's parameters and what the NPU's are called, where no signature can be read."""
     check: str = ""
     """What ``npuify selftest`` asks, where the effect does not tell: a Python expression that is true where the row
-    holds. It may use torch, torch_npu and the functions of :mod:`npuify.selftest.inside.says`."""
+    holds. It may use torch, torch_npu and the functions of :mod:`npuify.selftest.inside.questions.says`."""
 
 
 class Counterpart(msgspec.Struct, frozen=True):

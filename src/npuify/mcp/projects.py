@@ -18,7 +18,7 @@ from npuify.mcp.desk import Refused, Report, report_texts
 from npuify.mcp.short import page_of, part_of
 from npuify.model import NpuifyError
 from npuify.report import render_migration, render_scan
-from npuify.report.verdict import hours, judge
+from npuify.report.verdicts.verdict import hours, judge
 
 if TYPE_CHECKING:
     from pathlib import Path

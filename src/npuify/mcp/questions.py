@@ -115,9 +115,9 @@ def add_reports(server: MCPServer, desk: Desk) -> None:
         ctx: Context, path: Annotated[str, Field(description="The migrated project.")]
     ) -> Annotated[CallToolResult, Checked]:
         """What is done of a migration, and what is left, each with the evidence that it rests on."""
-        from npuify.handover import checklist as made_from
         from npuify.handover import read_record
-        from npuify.handover.pages import render
+        from npuify.handover.checklist.pages import render
+        from npuify.handover.checklist.points import checklist as made_from
 
         place = await desk.inside(ctx, path)
         options = desk.options(place)

@@ -11,9 +11,9 @@ import msgspec
 from npuify.language import commas, phrase, semicolons
 from npuify.model import Safety
 from npuify.port.model import Choice, Decision, State, Wishes
-from npuify.report.scope import has_nothing_to_move, names_no_device
 from npuify.report.summary import counted
-from npuify.report.verdict import Level, status, what_stops
+from npuify.report.verdicts.scope import has_nothing_to_move, names_no_device
+from npuify.report.verdicts.verdict import Level, status, what_stops
 from npuify.verify.steps.plan import own_input
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from npuify.model import EntryPoint, Finding, NpuifyError, ScanResult
     from npuify.port.model import Stage
     from npuify.report.doctor import Report
-    from npuify.report.verdict import Verdict
+    from npuify.report.verdicts.verdict import Verdict
 
 AFTER_A_RUN: Final = ("run-failed", "package-missing", "data-missing", "not-comparable", "differs")
 """Decisions after which there is something to hand over all the same."""

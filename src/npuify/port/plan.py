@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from npuify.engine.scan import scan
-from npuify.handover import checklist, read_record
-from npuify.handover.record import REPORT_FOLDER
+from npuify.handover import read_record
+from npuify.handover.checklist.points import checklist
+from npuify.handover.checklist.record import REPORT_FOLDER
 from npuify.language import phrase, sentences, told
 from npuify.model import NpuifyError
-from npuify.report.scope import has_nothing_to_move, names_no_device
 from npuify.report.summary import counted
-from npuify.report.verdict import hours, in_a_line, judge, status
+from npuify.report.verdicts.scope import has_nothing_to_move, names_no_device
+from npuify.report.verdicts.verdict import hours, in_a_line, judge, status
 from npuify.verify.steps.plan import make_plan
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from npuify.handover import Checklist
     from npuify.model import Finding, ScanResult
     from npuify.options import Options
-    from npuify.report.verdict import Verdict
+    from npuify.report.verdicts.verdict import Verdict
 
     Progress = Callable[[int, int], None]
 

@@ -206,9 +206,10 @@ def _compared(step: StepResult) -> Stage:
 
 def handover(source: Path, destination: Path, options: Options, entry: str) -> Stage:
     """The checklist and the guide, from what is known now; ``entry`` is what was run."""
-    from npuify.handover import checklist, read_record
-    from npuify.handover.pages import in_short, render
-    from npuify.handover.write import write_skill
+    from npuify.handover import read_record
+    from npuify.handover.checklist.pages import in_short, render
+    from npuify.handover.checklist.points import checklist
+    from npuify.handover.skill.write import write_skill
     from npuify.rewrite.tree import replace_files
     from npuify.verify.steps.plan import filled
 

@@ -14,16 +14,16 @@ from npuify.port.decisions import Commands
 from npuify.port.model import VERSION, Decision, PortReport, Stage, State, Wishes
 from npuify.report import printable
 from npuify.report.in_language import as_json
-from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import counted
-from npuify.report.verdict import hours, in_a_line, judge
+from npuify.report.verdicts.scope import is_for_tensorflow
+from npuify.report.verdicts.verdict import hours, in_a_line, judge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from npuify.model import EntryPoint, ScanResult
     from npuify.options import Options
-    from npuify.report.verdict import Verdict
+    from npuify.report.verdicts.verdict import Verdict
 
     Begins = Callable[[str], None]
     Ends = Callable[[Stage], None]

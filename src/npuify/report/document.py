@@ -13,7 +13,7 @@ from npuify.report.in_language import in_language
 from npuify.report.json_pieces import AT_ONCE, document_in_pieces, encoded, indented
 from npuify.report.ledger import Ledger, ledger_of
 from npuify.report.summary import Summary, in_order, summarise
-from npuify.report.verdict import Verdict, judge
+from npuify.report.verdicts.verdict import Verdict, judge
 from npuify.version import __version__
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import msgspec
 
 from npuify.model import Evidence, Position, Safety, Severity
 from npuify.report.areas import area
-from npuify.report.verdict import status
+from npuify.report.verdicts.verdict import status
 from npuify.review.decisions import Key
 from npuify.source.text import Text, UnreadableText
 
@@ -33,7 +33,7 @@ class Item(msgspec.Struct, frozen=True):
     severity: Severity
     safety: Safety
     who: str
-    """Who has to act, as :func:`npuify.report.verdict.status` tells it."""
+    """Who has to act, as :func:`npuify.report.verdicts.verdict.status` tells it."""
     state: str
     """``made``, ``refused``, ``offered`` (right in the usual case; nobody decided), ``covered`` (accepted, and another
     edit at the place took it in), or ``none`` where there is no edit."""

@@ -44,7 +44,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     evidence: Evidence
     source: str
     function: str
-    """``module:function`` below :mod:`npuify.selftest.inside`."""
+    """``module:function`` below :mod:`npuify.selftest.inside.questions`."""
     arguments: Mapping[str, Any]
     expected: Any
     """What is claimed to come back, as JSON."""

@@ -11,6 +11,7 @@ from npuify.knowledge.release.table import load_shipped
 from npuify.language import phrase, spoken
 from npuify.model import NpuifyError
 from npuify.process.python import python_for
+from npuify.selftest.areas import claims
 from npuify.selftest.checks import AREAS, Check, Plan, Unchecked
 from npuify.selftest.runner import Runner, describe
 from npuify.selftest.state import State, usual_place
@@ -18,7 +19,7 @@ from npuify.selftest.worker import Worker
 from npuify.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from npuify.knowledge.hardware.results import Outcome
@@ -32,9 +33,19 @@ def plan_for(table: ReleaseTable, areas: Sequence[str] = AREAS) -> Plan:
     checks: list[Check] = []
     unchecked: list[Unchecked] = []
     for area in areas:
-        for one in importlib.import_module(f"{_MODULES}.{area}").checks(table):
-            (checks if isinstance(one, Check) else unchecked).append(one)
+        for one in _of_area(area, table):
+            if isinstance(one, Check):
+                checks.append(one)
+            else:
+                unchecked.append(one)
     return Plan(tuple(checks), tuple(unchecked))
+
+
+def _of_area(area: str, table: ReleaseTable) -> Iterator[Check | Unchecked]:
+    if area in claims.AREAS:
+        return claims.of_area(area)
+    found: Iterator[Check | Unchecked] = importlib.import_module(f"{_MODULES}.{area}").checks(table)
+    return found
 
 
 def chosen_areas(wanted: Sequence[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import uuid
 from typing import TYPE_CHECKING, Final
 
 from npuify.language import mark
-from npuify.simulator.build import cache_folder
+from npuify.simulator.device.build import cache_folder
 from npuify.simulator.settings import PREFIX
 
 if TYPE_CHECKING:

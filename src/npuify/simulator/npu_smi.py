@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from npuify.simulator.build import cache_folder
+from npuify.simulator.device.build import cache_folder
 
 if TYPE_CHECKING:
     from npuify.simulator.settings import Settings

@@ -13,7 +13,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from npuify.simulator import NotSimulated, registry, state, tables
+from npuify.simulator import NotSimulated, state, tables
+from npuify.simulator.dispatch import registry
 
 _BEHIND: dict[str, tuple[str, ...]] = {
     "torch_npu": ("root", "streams"),

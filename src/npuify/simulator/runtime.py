@@ -10,7 +10,8 @@ from typing import Any
 import torch
 
 from npuify.language import phrase, speak, usual
-from npuify.simulator import messages, registry, state, tables
+from npuify.simulator import messages, state, tables
+from npuify.simulator.dispatch import registry
 from npuify.simulator.settings import PREFIX, Settings, WrongSettingError, from_environment
 
 
@@ -53,7 +54,8 @@ def start(settings: Settings | None = None) -> None:
 
 
 def _engine(settings: Settings) -> Any:
-    from npuify.simulator import build, engine, without_compiler
+    from npuify.simulator import without_compiler
+    from npuify.simulator.device import build, engine
 
     python = without_compiler.possible(str(torch.__version__))
     if settings.engine == "python":

@@ -12,7 +12,7 @@ release: str = ""
 table: dict[str, Any] = {}
 """Its generated table."""
 device: Any = None
-"""The engine: :class:`npuify.simulator.engine.Native`."""
+"""The engine: :class:`npuify.simulator.device.engine.Native`."""
 soc: dict[str, Any] = {}
 """The row of ``data/socs.json`` for the simulated chip."""
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
-from npuify.report.verdict import hours, judge
+from npuify.report.verdicts.verdict import hours, judge
 from npuify.visible import file_name, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from npuify.report.verdict import Blocker
+    from npuify.report.verdicts.verdict import Blocker
     from npuify.review import Item, Review
 
 _PLACES = 200

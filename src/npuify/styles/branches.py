@@ -6,9 +6,9 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.rules.common.edits.statements import ends_its_line, indentation
 from npuify.rules.common.helper_branches import helper
 from npuify.rules.common.packages.import_guards import has_fallback
-from npuify.rules.common.statements import ends_its_line, indentation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Safety
+from npuify.rules.common.edits.statements import ends_its_line, indentation
 from npuify.rules.common.helper_branches import asks_for_npu, never_on_npu
 from npuify.rules.common.packages.import_guards import has_fallback, is_asked_for
-from npuify.rules.common.statements import ends_its_line, indentation
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

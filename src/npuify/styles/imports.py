@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Safety, Severity
-from npuify.rules.common.statements import _is_docstring, put_import
+from npuify.rules.common.edits.statements import _is_docstring, put_import
 from npuify.rules.registry import rule
 from npuify.styles.cuda_only_imports import cuda_only_names
 

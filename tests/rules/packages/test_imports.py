@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from npuify.engine.scan import scan
 from npuify.options import Options
-from npuify.report.verdict import Level, judge
+from npuify.report.verdicts.verdict import Level, judge
 from npuify.rules.packages.imports import import_names
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from npuify.helpers import PACKAGES, helper_text
 from npuify.knowledge.third_party.members import member_of, members
 from npuify.model import Safety, Severity
 from npuify.options import Options
-from npuify.report.packages import decision
+from npuify.report.verdicts.packages import decision
 
 from ...harness import findings, output
 

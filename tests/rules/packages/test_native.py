@@ -18,7 +18,7 @@ from npuify.knowledge.third_party.kernels import equivalent_of, kernel_facts, tr
 from npuify.model import NativeOperator, Safety, Severity
 from npuify.options import Options
 from npuify.report import render_scan
-from npuify.report.verdict import Level, judge
+from npuify.report.verdicts.verdict import Level, judge
 from npuify.rules.common.operator_calls import CallSearch
 from npuify.rules.packages.extensions.builds import builds_in
 from npuify.source.native.reader import read_native

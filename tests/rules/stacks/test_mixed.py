@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import npuify
-from npuify.report.verdict import judge
+from npuify.report.verdicts.verdict import judge
 
 from ...harness import findings, output
 

@@ -10,7 +10,7 @@ from npuify.engine.scan import scan
 from npuify.migration import migrate
 from npuify.model import Safety, Severity
 from npuify.options import Options
-from npuify.report.verdict import Level, judge
+from npuify.report.verdicts.verdict import Level, judge
 
 ASKS = "import torch\n\n\ndef is_npu_available():\n    return hasattr(torch, 'npu')\n\n\nNAMES = ('cuda', 'cpu')\n"
 CUDA = "import torch\n\n\ndef seed():\n    torch.cuda.manual_seed(1)\n    return torch.zeros(1).to('cuda')\n"

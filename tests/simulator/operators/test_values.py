@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from npuify.selftest.inside.custom_cases import CASES, Case  # noqa: E402
+from npuify.selftest.inside.samples.custom_cases import CASES  # noqa: E402
+
+if TYPE_CHECKING:
+    from npuify.selftest.inside.samples.custom_cases.case import Case
 
 BY_NAME = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 

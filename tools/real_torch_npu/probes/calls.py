@@ -12,7 +12,7 @@ import re
 import tempfile
 from typing import Any
 
-from npuify.selftest.inside.call_list import CALLS, SETUP
+from npuify.selftest.inside.samples.call_list import CALLS, SETUP
 
 _FALLBACK = re.compile(r"CAUTION: The operator 'aten::([\w.]+)'")
 _NO_KERNEL = ("Failed to find function aclop", "libopapi", "Failed to find function acl", "error code is 207000")

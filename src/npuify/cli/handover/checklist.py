@@ -13,7 +13,7 @@ from npuify.cli.handover.record import DoctorOption, ProjectArgument, ResultsOpt
 
 
 class ChecklistFormat(str, Enum):
-    """As ``npuify.handover.pages.FORMATS``."""
+    """As ``npuify.handover.checklist.pages.FORMATS``."""
 
     TEXT = "text"
     MARKDOWN = "markdown"
@@ -38,8 +38,8 @@ def checklist(
     as not done. Exits with 0 if every item is done, otherwise with 1.
     """
     from npuify.cli.common.output import put
-    from npuify.handover import checklist as made_from
-    from npuify.handover.pages import render
+    from npuify.handover.checklist.pages import render
+    from npuify.handover.checklist.points import checklist as made_from
 
     made = made_from(
         record(

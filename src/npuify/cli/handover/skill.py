@@ -15,7 +15,7 @@ from npuify.language import commas, phrase, spoken
 
 
 class Language(str, Enum):
-    """As ``npuify.handover.texts.LANGUAGES``."""
+    """As ``npuify.handover.skill.texts.LANGUAGES``."""
 
     EN = "en"
     ZH = "zh"
@@ -71,7 +71,7 @@ def skill(
         return _validate(validate)
     if project is None or destination is None:
         raise NpuifyError("specify the project and the destination", advice="npuify skill PROJECT -o DIR")
-    from npuify.handover.write import write_skill
+    from npuify.handover.skill.write import write_skill
 
     known = record(
         project,
@@ -101,7 +101,7 @@ def skill(
 
 
 def _validate(path: Path) -> int:
-    from npuify.handover.validate import validate
+    from npuify.handover.skill.validate import validate
 
     faults = validate(path)
     for fault in faults:

@@ -12,16 +12,16 @@ from npuify.report.addresses import rule_address
 from npuify.report.formats.markdown_findings import checklist
 from npuify.report.formats.markdown_text import cell, code_cell, inline_code, prose, sentence, shortened
 from npuify.report.ledger import in_words, ledger_of
-from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import in_order, summarise
-from npuify.report.verdict import by_status, hours, judge
+from npuify.report.verdicts.scope import is_for_tensorflow
+from npuify.report.verdicts.verdict import by_status, hours, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from npuify.model import Change, FileError, Finding
     from npuify.report.summary import Summary
-    from npuify.report.verdict import Group, Place, Verdict
+    from npuify.report.verdicts.verdict import Group, Place, Verdict
 
 _ACTS = {"migrated": "npuify", "review": "to review", "manual": "by hand", "note": "note"}
 

@@ -9,7 +9,7 @@ from npuify.language import mark, phrase, plural
 from npuify.model import Evidence, Safety
 from npuify.report.formats.markdown_text import inline_code, prose, sentence, shortened
 from npuify.report.summary import counted
-from npuify.report.verdict import status
+from npuify.report.verdicts.verdict import status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

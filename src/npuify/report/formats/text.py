@@ -10,17 +10,17 @@ from npuify.language import commas, mark, padded, phrase, plural, semicolons
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
 from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
 from npuify.report.places import Places
-from npuify.report.scope import is_aside, is_for_tensorflow
 from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
-from npuify.report.verdict import Level, by_status, hours, judge
+from npuify.report.verdicts.scope import is_aside, is_for_tensorflow
+from npuify.report.verdicts.verdict import Level, by_status, hours, judge
 from npuify.visible import file_name, in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from npuify.model import FileError, Finding, LedgerEntry, Survey
-    from npuify.report.programs import ProgramVerdict
-    from npuify.report.verdict import Group, Verdict
+    from npuify.report.verdicts.programs import ProgramVerdict
+    from npuify.report.verdicts.verdict import Group, Verdict
 
 Line = list[tuple[str, str]]
 """Pieces of one line, each with a style that rich knows (or none)."""

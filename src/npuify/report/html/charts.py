@@ -14,7 +14,7 @@ from npuify.language import told
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from npuify.report.effort import Part
+    from npuify.report.verdicts.effort import Part
 
 _FULL: Final = 1000.0
 """Width of the drawing in its own units."""

@@ -10,13 +10,13 @@ from npuify.language import phrase, told
 from npuify.report.html.charts import Bar, ranges, stacked
 from npuify.report.html.rows import STATUSES
 from npuify.report.summary import counted
-from npuify.report.verdict import hours
+from npuify.report.verdicts.verdict import hours
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from npuify.report.verdict import Verdict
+    from npuify.report.verdicts.verdict import Verdict
 
 _FILES_CHARTED: Final = 16
 

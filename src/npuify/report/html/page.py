@@ -20,9 +20,9 @@ from npuify.report.html.code import Code
 from npuify.report.html.left_alone import left_alone
 from npuify.report.html.overview import actors, overview, prose
 from npuify.report.html.rows import diffs, rows
-from npuify.report.scope import is_for_tensorflow
 from npuify.report.summary import counted, in_order
-from npuify.report.verdict import Level, judge
+from npuify.report.verdicts.scope import is_for_tensorflow
+from npuify.report.verdicts.verdict import Level, judge
 from npuify.version import __version__
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from npuify.model import FileError, Survey
-    from npuify.report.effort import Estimate
-    from npuify.report.verdict import Blocker, Place, Verdict
+    from npuify.report.verdicts.effort import Estimate
+    from npuify.report.verdicts.verdict import Blocker, Place, Verdict
 
 _ICONS: Final = {Level.RUNS: "✓", Level.REVIEW: "◐", Level.WORK: "✎", Level.BLOCKED: "✕"}
 

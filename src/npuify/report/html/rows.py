@@ -8,7 +8,7 @@ from npuify.model import ScanResult, Severity
 from npuify.report.addresses import rule_address
 from npuify.report.areas import area
 from npuify.report.html.diffs import narrowed
-from npuify.report.verdict import status
+from npuify.report.verdicts.verdict import status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.call_edits import add_argument, has_unknown_arguments
 from npuify.rules.common.calls import keyword_of
+from npuify.rules.common.edits.call_edits import add_argument, has_unknown_arguments
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.analysis.engine import Reach
 from npuify.language import phrase, semicolons
 from npuify.model import Safety, Severity
-from npuify.rules.common.statements import indentation
+from npuify.rules.common.edits.statements import indentation
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.renaming import replace_in_literal
+from npuify.rules.common.edits.renaming import replace_in_literal
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

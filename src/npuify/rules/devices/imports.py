@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.torch_npu_import import _NOWHERE, _place_for_import, imports_torch_npu
-from npuify.rules.devices.cuda_names import describe, is_cuda_name
+from npuify.rules.devices.torch_cuda.cuda_names import describe, is_cuda_name
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

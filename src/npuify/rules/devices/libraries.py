@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.frameworks.stacks import stacks
 from npuify.language import mark, phrase, semicolons
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.edits.renaming import replace_in_literal
 from npuify.rules.common.npu_support import SUPPORT
-from npuify.rules.common.renaming import replace_in_literal
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

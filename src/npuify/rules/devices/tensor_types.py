@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Safety
-from npuify.rules.common.renaming import replace_in_literal
+from npuify.rules.common.edits.renaming import replace_in_literal
 from npuify.rules.devices.default_types import is_default_type
 from npuify.rules.registry import rule
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.call_edits import add_argument
+from npuify.rules.common.edits.call_edits import add_argument
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

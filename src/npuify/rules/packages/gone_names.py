@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.pytorch.removed import removed_name, removed_names
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.call_edits import without_keyword
 from npuify.rules.common.calls import keyword_of
+from npuify.rules.common.edits.call_edits import without_keyword
+from npuify.rules.common.edits.statements import ends_its_line, indentation
 from npuify.rules.common.packages.import_guards import has_fallback, in_function
-from npuify.rules.common.statements import ends_its_line, indentation
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

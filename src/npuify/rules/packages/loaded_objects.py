@@ -12,7 +12,7 @@ from npuify.analysis.values import MODELS
 from npuify.knowledge.pytorch.removed import numbers
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.call_edits import add_argument, has_unknown_arguments
+from npuify.rules.common.edits.call_edits import add_argument, has_unknown_arguments
 from npuify.rules.context import PythonFile
 from npuify.rules.registry import rule
 

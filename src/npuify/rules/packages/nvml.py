@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.statements import line_after
+from npuify.rules.common.edits.statements import line_after
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from npuify.analysis.flow.owners import owner_of_call
 from npuify.language import mark, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.defaults.conditions import only_with
-from npuify.rules.common.taking_out import without_entry
+from npuify.rules.common.edits.taking_out import without_entry
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

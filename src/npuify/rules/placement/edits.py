@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.rules.common.statements import indentation, line_after, put_import
+from npuify.rules.common.edits.statements import indentation, line_after, put_import
 from npuify.rules.placement.needs import CONSTRUCTORS
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.calls import argument
-from npuify.rules.common.renaming import rename_chain
+from npuify.rules.common.edits.renaming import rename_chain
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

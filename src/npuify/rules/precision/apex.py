@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety
+from npuify.rules.common.edits.statements import indentation
 from npuify.rules.common.packages.import_guards import no_other_takes
 from npuify.rules.common.settled import settles
-from npuify.rules.common.statements import indentation
 from npuify.rules.precision.apex_forms import FORMS, Conversion, Form, canonical, convert_call
 from npuify.rules.precision.apex_uses import (
     NO_TORCH,

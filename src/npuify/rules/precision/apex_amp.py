@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from npuify.language import mark, phrase, semicolons
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.common.edits.statements import ends_its_line, indentation, line_after
 from npuify.rules.common.packages.import_guards import has_fallback, is_asked_for, may_not_run
-from npuify.rules.common.statements import ends_its_line, indentation, line_after
 from npuify.rules.common.surely_run import surely_runs
 from npuify.rules.precision.apex_amp_reading import AMP_LEVELS, AmpUse, Incomplete, level_of, read_amp
 from npuify.rules.precision.apex_uses import bound_names, removal

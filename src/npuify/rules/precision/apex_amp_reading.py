@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.language import phrase
-from npuify.rules.common.statements import ends_its_line, indentation
+from npuify.rules.common.edits.statements import ends_its_line, indentation
 
 if TYPE_CHECKING:
     from npuify.rules.common.packages.name_uses import Use

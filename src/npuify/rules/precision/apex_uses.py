@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.rules.common.edits.statements import PRAGMAS, _rest_of_line, ends_its_line, indentation
 from npuify.rules.common.helper_branches import never_on_npu
 from npuify.rules.common.packages.import_guards import has_fallback, is_asked_for, no_other_takes
 from npuify.rules.common.packages.name_uses import Use, uses_of
-from npuify.rules.common.statements import PRAGMAS, _rest_of_line, ends_its_line, indentation
 
 if TYPE_CHECKING:
     from npuify.model import Edit

@@ -11,7 +11,7 @@ from npuify.analysis.flow.owners import owner_of, owner_of_given_table
 from npuify.knowledge.frameworks.owners import frameworks
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.renaming import replace_in_literal
+from npuify.rules.common.edits.renaming import replace_in_literal
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from npuify.analysis.targets import bound_by
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.renaming import replace_in_literal
-from npuify.rules.common.taking_out import taken_out, without_entry
+from npuify.rules.common.edits.renaming import replace_in_literal
+from npuify.rules.common.edits.taking_out import taken_out, without_entry
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

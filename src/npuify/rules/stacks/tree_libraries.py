@@ -10,7 +10,7 @@ from npuify.analysis.flow.owners import owner_of_call, owner_of_given_table
 from npuify.knowledge.frameworks.stacks import stack_argument, stack_rows
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
-from npuify.rules.common.taking_out import without_argument, without_entry
+from npuify.rules.common.edits.taking_out import without_argument, without_entry
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.call_edits import has_unknown_arguments
 from npuify.rules.common.calls import argument, keyword_of
-from npuify.rules.common.statements import put_import
+from npuify.rules.common.edits.call_edits import has_unknown_arguments
+from npuify.rules.common.edits.statements import put_import
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.formulas import Gelu, gelu_of
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, hides_all_gpus, line_of

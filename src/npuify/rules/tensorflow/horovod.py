@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.common.calls import argument
-from npuify.rules.common.statements import line_after
+from npuify.rules.common.edits.statements import line_after
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.horovod_imports import asks_for_horovod, import_left
 from npuify.rules.tensorflow.names import api_name, line_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.project import module_name
 from npuify.model import Safety
-from npuify.rules.common.statements import indentation, without_line
-from npuify.rules.common.taking_out import without_argument
+from npuify.rules.common.edits.statements import indentation, without_line
+from npuify.rules.common.edits.taking_out import without_argument
 from npuify.rules.tensorflow.names import line_of
 
 if TYPE_CHECKING:

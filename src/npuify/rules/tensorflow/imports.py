@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 from npuify.model import Safety
-from npuify.rules.common.statements import put_import
+from npuify.rules.common.edits.statements import put_import
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import line_of
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, wrap
 from npuify.rules.common.calls import argument
-from npuify.rules.common.statements import ends_its_line, indentation
+from npuify.rules.common.edits.call_edits import add_argument, has_unknown_arguments, wrap
+from npuify.rules.common.edits.statements import ends_its_line, indentation
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, hides_all_gpus, line_of
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.call_edits import add_argument
 from npuify.rules.common.calls import argument
+from npuify.rules.common.edits.call_edits import add_argument
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.estimators.run_configs import asks_for_servers
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of

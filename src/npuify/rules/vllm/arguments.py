@@ -11,8 +11,8 @@ from npuify.analysis.flow.owners import owner_of_call, owner_of_object, owner_of
 from npuify.knowledge.frameworks.vllm import engine_arguments
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
-from npuify.rules.common.statements import without_line
-from npuify.rules.common.taking_out import without_argument, without_entry
+from npuify.rules.common.edits.statements import without_line
+from npuify.rules.common.edits.taking_out import without_argument, without_entry
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

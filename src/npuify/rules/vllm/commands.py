@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.frameworks.vllm import engine_arguments
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
-from npuify.rules.common.taking_out import taken_out
+from npuify.rules.common.edits.taking_out import taken_out
 from npuify.rules.registry import rule
 from npuify.rules.vllm.options import option_at, options_of_vllm, without
 from npuify.source.shell import UNKNOWN, Word, read

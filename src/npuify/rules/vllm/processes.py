@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.files import DEFINITIONS
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
-from npuify.rules.common.statements import put_import
+from npuify.rules.common.edits.statements import put_import
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from npuify.knowledge.release.imported import behaviour
 from npuify.language import commas, phrase
 from npuify.model import Evidence
 from npuify.selftest.checks import Check, Unchecked
-from npuify.selftest.inside.answers import codes_in, steady
+from npuify.selftest.inside.questions.answers import codes_in, steady
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -85,7 +85,7 @@ def checks(table: ReleaseTable) -> Iterator[Check | Unchecked]:
 
 
 def claim_of(answer: Answer) -> str | None:
-    """What :func:`npuify.selftest.inside.answers.answer` must give; None: the process ended."""
+    """What :func:`npuify.selftest.inside.questions.answers.answer` must give; None: the process ended."""
     if answer.crash is not None:
         return None
     if answer.error is not None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.selftest.checks import Check
-from npuify.selftest.inside.attention import FORMS
+from npuify.selftest.inside.questions.attention import FORMS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from npuify.language import commas, phrase
 from npuify.model import Evidence
 from npuify.selftest.checks import Check, Unchecked
-from npuify.selftest.inside.call_list import CALLS
-from npuify.selftest.inside.calls import plain
+from npuify.selftest.inside.questions.calls import plain
+from npuify.selftest.inside.samples.call_list import CALLS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.selftest.checks import Check
-from npuify.selftest.inside.collectives import KINDS
+from npuify.selftest.inside.questions.collectives import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

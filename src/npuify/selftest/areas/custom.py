@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.selftest.checks import Check, Unchecked
-from npuify.selftest.inside.custom_samples import SAMPLES, why_not
+from npuify.selftest.inside.samples.custom_samples import SAMPLES, why_not
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +27,10 @@ _PACKAGE = Path(__file__).parents[2]
 
 @cache
 def _with_cases() -> frozenset[str]:
-    text = (_PACKAGE / "selftest" / "inside" / "custom_cases.py").read_text(encoding="utf-8")
-    return frozenset(re.findall(r'\bCase\(\s*"(\w+)', text))
+    found: set[str] = set()
+    for path in (_PACKAGE / "selftest" / "inside" / "samples" / "custom_cases").glob("*.py"):
+        found.update(re.findall(r'\bCase\(\s*"(\w+)', path.read_text(encoding="utf-8")))
+    return frozenset(found)
 
 
 @cache

@@ -10,8 +10,8 @@ from npuify.knowledge.third_party.replacements import families
 from npuify.language import phrase
 from npuify.model import Evidence
 from npuify.selftest.checks import Check, Unchecked
-from npuify.selftest.inside.kernel_samples import SAMPLES
-from npuify.selftest.inside.member_samples import WITHOUT
+from npuify.selftest.inside.samples.kernel_samples import SAMPLES
+from npuify.selftest.inside.samples.member_samples import WITHOUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

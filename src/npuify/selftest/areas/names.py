@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.selftest.checks import Check, Unchecked
-from npuify.selftest.inside.names import plain_schema, spelled
+from npuify.selftest.inside.questions.names import plain_schema, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -167,7 +167,7 @@ def ask(question: Question) -> dict[str, Any]:
     """
     module, _, name = question["function"].partition(":")
     try:
-        function = getattr(importlib.import_module(f"npuify.selftest.inside.{module}"), name)
+        function = getattr(importlib.import_module(f"npuify.selftest.inside.questions.{module}"), name)
         return {"seen": function(**question["arguments"])}
     except CannotAsk as error:
         return {"cannot": str(error)}

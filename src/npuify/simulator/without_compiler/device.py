@@ -1,4 +1,4 @@
-"""The device: the same face as the compiled one, :class:`npuify.simulator.engine.Native`."""
+"""The device: the same face as the compiled one, :class:`npuify.simulator.device.engine.Native`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from npuify.simulator import NotSimulated
-from npuify.simulator.engine import STATISTICS
+from npuify.simulator.device.engine import STATISTICS
 from npuify.simulator.visible_devices import visible_count
 from npuify.simulator.without_compiler import autocast, gaps, storages
 from npuify.simulator.without_compiler.kernels import (
@@ -87,7 +87,7 @@ class PythonDevice:
     def register(
         self, whole: list[str], beside_cpu: list[str], in_float: list[str], npu_only: dict[str, frozenset[str]]
     ) -> None:
-        """Register the operators, as :meth:`npuify.simulator.engine.Engine.register` does."""
+        """Register the operators, as :meth:`npuify.simulator.device.engine.Engine.register` does."""
         self._kernels = Kernels(frozenset(beside_cpu), frozenset(in_float), npu_only, self._before)
         run = self._kernels.run
         fallback = torch.library.Library("_", "IMPL")

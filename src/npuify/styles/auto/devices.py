@@ -11,7 +11,7 @@ from npuify.analysis.flow.devices import is_device_table
 from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Safety, Severity
-from npuify.rules.devices.device_strings import is_looked_up
+from npuify.rules.devices.device_names.device_strings import is_looked_up
 from npuify.styles.auto.comparisons import compared, holds_what_torch_says, sought_in_said
 from npuify.styles.portable.strings import table_entry
 

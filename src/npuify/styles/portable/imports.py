@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from npuify.helpers.compute_device import own_names
 from npuify.language import phrase
+from npuify.rules.common.edits.statements import indentation
 from npuify.rules.common.helper_branches import helper
-from npuify.rules.common.statements import indentation
 
 if TYPE_CHECKING:
     from npuify.model import Edit

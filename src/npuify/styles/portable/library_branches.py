@@ -10,8 +10,8 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
+from npuify.rules.common.edits.statements import ends_its_line, indentation
 from npuify.rules.common.helper_branches import helper, never_on_npu, only_on_npu
-from npuify.rules.common.statements import ends_its_line, indentation
 from npuify.rules.precision.apex_forms import canonical
 from npuify.rules.precision.apex_uses import NO_TORCH, PERHAPS_IMPORTED, bound_names
 from npuify.styles.branches import branch, choice, edited, has_own_way_without, in_several_lines_of_text

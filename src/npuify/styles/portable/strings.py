@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.flow.devices import is_device_table
 from npuify.language import phrase
+from npuify.rules.common.edits.statements import indentation, line_after
 from npuify.rules.common.helper_branches import helper
-from npuify.rules.common.statements import indentation, line_after
 from npuify.styles.branches import choice
 from npuify.styles.spelling import REPLACED, device_type, formatted, in_annotation, in_formatted_string, literal
 

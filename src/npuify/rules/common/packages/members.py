@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.knowledge.third_party.members import is_member_module, member_of, named_member, packages_with_members
 from npuify.model import Safety
+from npuify.rules.common.edits.statements import ends_its_line, indentation
 from npuify.rules.common.packages.helper_modules import home_of, import_of, import_text
 from npuify.rules.common.packages.import_guards import asks_whether_there, has_fallback, is_asked_for, no_other_takes
 from npuify.rules.common.packages.name_uses import Use, uses_of
-from npuify.rules.common.statements import ends_its_line, indentation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.call_edits import without_keyword
+from npuify.rules.common.edits.call_edits import without_keyword
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.knowledge.third_party.kernels import libdevice_functions
 from npuify.language import commas, phrase
 from npuify.model import Edit, Evidence, Safety, Severity
+from npuify.rules.common.edits.statements import ends_its_line, indentation, without_line
 from npuify.rules.common.packages.import_guards import has_fallback, no_other_takes
 from npuify.rules.common.packages.name_uses import Use, uses_of
-from npuify.rules.common.statements import ends_its_line, indentation, without_line
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.call_edits import add_argument, has_unknown_arguments, without_keyword, wrap
 from npuify.rules.common.calls import argument
 from npuify.rules.common.defaults.conditions import by_default
+from npuify.rules.common.edits.call_edits import add_argument, has_unknown_arguments, without_keyword, wrap
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.estimators.kinds import (
     KNOWN,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Final
 
-from npuify.rules.common.call_edits import add_arguments, has_unknown_arguments, without_keyword
 from npuify.rules.common.calls import keyword_of
+from npuify.rules.common.edits.call_edits import add_arguments, has_unknown_arguments, without_keyword
 from npuify.rules.tensorflow.estimators.kinds import OWN, Made, base_of
 from npuify.rules.tensorflow.estimators.shared_configs import Origin, only_estimators_take, origin_at, origin_of
 from npuify.rules.tensorflow.names import api_name, called, short_name

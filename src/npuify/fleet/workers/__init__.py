@@ -1,0 +1,1 @@
+"""Where the projects of a fleet are examined: processes on this machine, workers of a dask cluster."""

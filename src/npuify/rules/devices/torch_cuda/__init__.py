@@ -1,0 +1,1 @@
+"""Names of ``torch.cuda``, in code and in strings, and their parameters."""

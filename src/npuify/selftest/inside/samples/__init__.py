@@ -1,0 +1,1 @@
+"""What is asked about: calls, operators and kernels with their arguments."""

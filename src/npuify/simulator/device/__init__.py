@@ -1,0 +1,1 @@
+"""The compiled device: building it, and loading it into this process."""

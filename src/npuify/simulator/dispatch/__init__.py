@@ -1,0 +1,1 @@
+"""Which operators PyTorch finds for the device, and those that are composed of others."""
