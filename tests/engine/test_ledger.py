@@ -153,6 +153,12 @@ class TestFiles:
             ("exec(compile('z = torch.zeros(1).cuda()', 'made', 'exec'))", True),
             ("subprocess.run([sys.executable, '-c', 'import torch; torch.cuda.is_available()'])", True),
             ("timeit.timeit('torch.cuda.synchronize()', setup='import torch')", True),
+            ("subprocess.run(f\"{sys.executable} -c 'import torch; torch.cuda.init()'\", shell=True)", True),
+            ("open('gen.py', 'w').write('import torch\\nprint(torch.ones(1).cuda())\\n')", True),
+            ("text = string.Template('with torch.cuda.device($i): pass')", True),
+            ("table = {'fn': 'lambda t: t.cuda()'}", True),
+            ("exec('x = make(device=\"cuda\")')", True),
+            ("sys.stdout.write('torch.cuda is slow: 3 cuda calls')", False),
             ("print('torch.cuda.is_available() is False')", False),
             ("raise ValueError('call x.cuda() first')", False),
             ("subprocess.run(['cat', 'out/cuda.txt'])", False),
@@ -177,6 +183,25 @@ class TestFiles:
     def test_modules_imported_by_name_are_told(self, line: str, told: bool, tmp_path: Path) -> None:
         entries = ledger(tmp_path, f"from importlib import import_module\n{line}\n")
         assert {state == "reported" for _, state, _ in entries} == {told}
+
+    @pytest.mark.parametrize(
+        ("line", "told"),
+        [
+            ("sys.modules['apex'] = fake", True),
+            ("sys.modules.update({'torch.cuda': None})", True),
+            ("patch.dict('sys.modules', {'apex': fake})", True),
+            ("there = 'apex' in sys.modules", False),
+            ("names = {'apex': 1}", False),
+        ],
+    )
+    def test_what_is_put_in_the_place_of_a_module_is_told(self, line: str, told: bool, tmp_path: Path) -> None:
+        entries = ledger(tmp_path, f"import sys\nfrom unittest.mock import patch\n\nfake = object()\n{line}\n")
+        assert {state == "reported" for _, state, _ in entries} == {told}
+
+    def test_a_guard_stands_for_its_own_import(self, tmp_path: Path) -> None:
+        guarded = "try:\n    from triton.other import a\nexcept ImportError:\n    a = None\n"
+        entries = ledger(tmp_path, f"import triton\nimport triton.language.extra as extra\n{guarded}")
+        assert [state for word, state, _ in entries if word == "triton"] == ["reported", "reported", "cleared"]
 
 
 class TestStates:

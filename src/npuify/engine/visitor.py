@@ -35,7 +35,7 @@ _BY_WORD = frozenset(("torch", "torch.distributed"))
 """Modules of whose names only those matter that hold a rule's word."""
 _LIBRARIES = ("ffcv", "torch", "flash_attn", "xformers", "tensorflow", "keras", "horovod", "timm", "vllm")
 """Packages whose names rules ask for."""
-_FUNCTIONS = frozenset(("float", "getattr", "hasattr", "open", "patch", "setattr"))
+_FUNCTIONS = frozenset(("__import__", "float", "getattr", "hasattr", "import_module", "open", "patch", "setattr"))
 """Functions of Python whose calls rules ask for."""
 _MEMBERS = frozenset(("major", "minor", "multi_processor_count", "warp_size", "is_integrated", "NCCL", "CUDA"))
 """Attributes that rules ask for although they hold none of the rules' words."""

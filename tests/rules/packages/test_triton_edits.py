@@ -137,3 +137,15 @@ def test_what_stays_with_a_library() -> None:
     found = [one for one in findings(program.replace("{}", "ffs")) if one.code == "NPU645"]
     assert [one.edits for one in found] == [()]
     assert "lacks ffs" in found[0].message
+
+
+def test_the_library_that_is_imported_by_its_whole_name() -> None:
+    kernel = "\n\n@triton.jit\ndef kernel(x, y, size: tl.constexpr):\n    at = tl.arange(0, size)\n"
+    text = f"import triton\nimport triton.language as tl\n{{}}\n{kernel}    tl.store(y + at, {{}}(tl.load(x + at)))\n"
+    named = "triton.language.extra.cuda.libdevice"
+    before = text.format(f"import {named} as device", "device.rsqrt")
+    assert "tl.math.rsqrt(tl.load(x + at))" in output(before) and named not in output(before)
+    held = text.format(f"import {named} as device", "device.tanh")
+    assert "from triton.language.extra.cann import libdevice as device" in output(held, unsafe=True)
+    whole = text.format(f"import {named}", f"{named}.rsqrt")
+    assert [one.severity.value for one in findings(whole) if one.code == "NPU645"] == ["error"]

@@ -12,9 +12,10 @@ from npuify.engine.ledger.spans import Spans, spans_of
 from npuify.engine.ledger.unknown import RULE, also_at, finding_of
 from npuify.engine.ledger.vocabulary import occurrences
 from npuify.model import LedgerEntry, State
+from npuify.rules.common.packages.import_guards import in_function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from npuify.engine.ledger.spans import Span
     from npuify.engine.ledger.vocabulary import Occurrence
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
     from npuify.source.text import Text
 
 _OF_NAMES = (ast.Import, ast.ImportFrom, ast.alias, ast.Name)
+
+
+def _imported_unguarded(answers: Iterable[Cleared | Unknown], file: PythonFile) -> Iterator[str]:
+    """Packages of which an import that nothing guards fails as the file is read, whatever stands around another."""
+    for answer in answers:
+        if isinstance(answer, Unknown) and isinstance(answer.node, (ast.Import, ast.ImportFrom, ast.alias)):
+            if not in_function(answer.node, file):
+                yield answer.package
 
 
 class Accounted(NamedTuple):
@@ -63,6 +72,8 @@ def account(
         answers = clear_other(kind, text, rest, run.plan, is_reported=bool(findings))
     told = _told(places, spans, findings, text)
     guarded = {answer.because for answer in answers if isinstance(answer, Cleared) and answer.reason == "guarded"}
+    if guarded and file is not None:
+        guarded -= set(_imported_unguarded(answers, file))
     entries: list[LedgerEntry] = []
     unknown: dict[object, Finding] = {}
     lines: dict[object, set[int]] = {}

@@ -38,7 +38,12 @@ _BY_USE: Final = {
 _OF_PROJECT: Final = frozenset((Kind.FUNCTION, Kind.CLASS, Kind.MODULE, Kind.PROJECT_NAME, *OBJECTS))
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _CUDA_CODE = re.compile(r"#include|__global__|\bat::|TORCH_CHECK")
-_TORCH_CODE = re.compile(r"torch\.\w+(?:\.\w+)*\(|\.cuda\(|\bimport torch\b")
+_TORCH_CODE = re.compile(r"torch\.\w+(?:\.\w+)*\(|\.cuda\(|\bimport torch\b|[(=]\s*['\"](?:cuda|nccl)\b")
+_FIELD = re.compile(r"\$\{?\w+\}?|\{\w*\}|%\(\w+\)s|%[sd]")
+"""What a template fills in."""
+_GIVEN_CODE = re.compile(r"(?<!\S)-c\s+(?P<quote>['\"])(?P<code>.*?)(?P=quote)", re.DOTALL)
+"""What a command gives Python to run: ``python -c 'import torch'``."""
+_WRITTEN = ("write()", "write_text()", "writelines()")
 _IMPORTS = re.compile(r"import_module|__import__|(?i:load|get_kernel)")
 _DEVICE = re.compile(r"(?i)(?:cuda|gpu|nccl)\b.*", re.DOTALL)
 _DEVICE_WITHIN = re.compile(r"(?:^|[\s\"'=:,;|])(?:cuda|nccl)(?::\d+)?(?:$|[\s\"',;|}\]])")
@@ -136,7 +141,10 @@ class Syntax:
             # What its option is given may be a device; its help is none.
             return Cleared("message", "help=")
         uses = file.uses(whole)
-        if _runs_code(node) and not any(one.use is Use.MESSAGE for one in uses.destinations):
+        if self._is_put_among_modules(whole):
+            return None
+        shown = (one for one in uses.destinations if one.use is Use.MESSAGE)
+        if _runs_code(node) and all(one.what.endswith(_WRITTEN) for one in shown):
             return None
         if uses.is_no_device:
             first = next((one for one in uses.destinations if one.use in _BY_USE), None)
@@ -165,6 +173,19 @@ class Syntax:
         if known is None and not _DEVICE.fullmatch(value.strip()) and " " in value and not _is_code(value):
             return Cleared("text")
         return known
+
+    def _is_put_among_modules(self, node: ast.expr) -> bool:
+        """Whether a text names a module in whose place something is put: ``sys.modules["apex"] = fake``."""
+        file = self._file
+        parent = file.parent(node)
+        if isinstance(parent, ast.Subscript):
+            return isinstance(parent.ctx, ast.Store) and file.qualname(parent.value) == "sys.modules"
+        call = file.parent(parent) if isinstance(parent, ast.Dict) and node in parent.keys else None
+        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or not call.args:
+            return False
+        holder = call.func.value if call.func.attr == "update" else call.args[0]
+        named = isinstance(holder, ast.Constant) and holder.value == "sys.modules"
+        return call.func.attr in ("update", "dict") and (named or file.qualname(holder) == "sys.modules")
 
     def _is_sought(self, node: ast.expr) -> bool:
         """Whether a text is held against another one."""
@@ -367,7 +388,10 @@ def _is_help(parent: ast.AST | None, file: PythonFile) -> bool:
 def _runs_code(node: ast.expr) -> bool:
     """Whether a string is code that uses CUDA by torch, as for ``exec``, ``python -c`` or ``timeit``."""
     value = node.value if isinstance(node, ast.Constant) else None
-    return isinstance(value, str) and _TORCH_CODE.search(value) is not None and _is_code(value)
+    if not isinstance(value, str) or _TORCH_CODE.search(value) is None:
+        return False
+    given = _GIVEN_CODE.search(value)
+    return _is_code(given["code"] if given is not None else value)
 
 
 def _is_code(text: str) -> bool:
@@ -376,7 +400,7 @@ def _is_code(text: str) -> bool:
         return True
     with without_warnings():
         try:
-            tree = ast.parse(textwrap.dedent(text))
+            tree = ast.parse(textwrap.dedent(_FIELD.sub("x", text)))
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             return False
-    return any(not isinstance(one, ast.Expr) or isinstance(one.value, ast.Call) for one in tree.body)
+    return any(not isinstance(one, ast.Expr) or isinstance(one.value, (ast.Call, ast.Lambda)) for one in tree.body)

@@ -109,7 +109,7 @@ _MODULES = {
 }
 """Module of torch.nn → the function that it calls."""
 _WORDS_BEHIND = (
-    *(f"from torch{form}" for form in (" import linalg", ".linalg import", " import special", ".special import")),
+    *(f"from torch{form}" for form in (" import", ".linalg import", ".special import")),
     "torch.distributions",
     "torch import distributions",
     *(f".{name}(" for name in sorted(_METHODS)),
@@ -118,15 +118,44 @@ _WORDS_BEHIND = (
     *(name.lower() for name in _LACKED if name.startswith("torch.") and "Tensor." not in name),
     # Known for the releases that were asked; a list of kernels does not tell what these lead to.
     "torch.mode(",
+    # Names that the file calls otherwise, of which it is searched here.
+    *(f"import {module} as" for module in ("torch", "torch.linalg", "torch.special")),
+    "ops.aten.",
 )
+_FUNCTIONS = frozenset(
+    name.removeprefix("torch.").encode()
+    for name in (*_BEHIND, *_LACKED, "torch.mode")
+    if name.startswith("torch.") and "Tensor." not in name and not name.startswith("torch.nn.")
+)
+_NAME = re.compile(rb"[\w.]+")
+_TAKEN_NAMES = re.compile(rb"\s*(\([^)]*\)|[^\n\\]*(?:\\\s*\n[^\n\\]*)*)")
 
 
 _NUMBERS = re.compile(rb"\b(?:math|np|numpy)\Z")
 
 
-def _of_numbers(lower: bytes, start: int, end: int) -> bool:
-    """Whether a method's word is a function of Python's or NumPy's instead; see ``npuify.rules.text_checks``."""
+def _without_operator(lower: bytes, start: int, end: int) -> bool:
+    """Whether a method's word is a function of Python's or NumPy's instead, or a name that is taken from torch leads to
+    no function of the table; see ``npuify.rules.text_checks``.
+    """
+    if lower.startswith(b"from torch import", start):
+        taken = _TAKEN_NAMES.match(lower, end)
+        return taken is None or _TAKEN_FROM_TORCH.isdisjoint(_NAME.findall(taken[1]))
+    if lower.endswith(b" as", start, end):
+        name = _NAME.match(lower, end + 1)
+        return name is None or not _is_held(lower, name[0], lower[start:end].split()[-2])
     return lower[start : start + 1] == b"." and _NUMBERS.search(lower, max(start - 8, 0), start) is not None
+
+
+_LOWER_FUNCTIONS = frozenset(name.lower() for name in _FUNCTIONS)
+_TAKEN_FROM_TORCH = _LOWER_FUNCTIONS | {b"linalg", b"special", b"distributions"}
+
+
+def _is_held(lower: bytes, name: bytes, module: bytes) -> bool:
+    """Whether a text says a function of the table by ``name``, which it calls ``module`` by."""
+    within = module.removeprefix(b"torch").removeprefix(b".")
+    called = re.finditer(rb"(?<![\w.])" + re.escape(name) + rb"\.([\w.]+)", lower)
+    return any((within + b"." + one[1] if within else one[1]) in _LOWER_FUNCTIONS for one in called)
 
 
 @rule(
@@ -135,10 +164,12 @@ def _of_numbers(lower: bytes, start: int, end: int) -> bool:
     Safety.MANUAL,
     Severity.INFO,
     words=_WORDS_BEHIND,
-    skip_if=_of_numbers,
+    skip_if=_without_operator,
     source="the wheel's list of operators with a kernel, and the operator that the call maps to in torch",
 )
-def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+def no_npu_kernel(
+    node: ast.Call | ast.Attribute | ast.Import | ast.ImportFrom, file: PythonFile
+) -> Iterator[Diagnostic]:
     """The release has no NPU kernel for a function's operator, so that it falls back to the CPU.
 
     torch_npu then copies the arguments to the host and the result back, with a warning. This is slow in a model's step
@@ -150,13 +181,54 @@ def no_npu_kernel(node: ast.Call | ast.ImportFrom, file: PythonFile) -> Iterator
             for alias in node.names:
                 if needs_operator(f"{node.module}.{alias.name}", None, file):
                     yield from _fallback(alias, f"{node.module}.{alias.name}", file)
-        return
+                if node.module == "torch" and alias.name in ("linalg", "special"):
+                    yield from _by_another_name(alias.asname or alias.name, file)
+    elif isinstance(node, ast.Import):
+        for alias in node.names:
+            if alias.asname and alias.name in ("torch", "torch.linalg", "torch.special"):
+                yield from _by_another_name(alias.asname, file)
+    elif isinstance(node, ast.Attribute):
+        yield from _handed_on(node, file)
+    else:
+        yield from _called(node, file)
+
+
+def _called(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     name = file.qualname(node.func)
     if isinstance(node.func, ast.Attribute) and name is None and node.func.attr in _METHODS:
         if file.is_tensor(node.func.value) or _has_to_be_tensor(node.func, file):
             name = f"torch.{node.func.attr}"
     if isinstance(node.func, ast.Attribute) and name is not None and needs_operator(name, node, file):
         yield from _fallback(node, name, file)
+
+
+def _handed_on(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """A function that is named and not called here: ``{"i0": torch.i0}``, ``torch.vmap(torch.i0)``."""
+    parent = file.parent(node)
+    if isinstance(parent, (ast.Attribute, ast.Compare)) or not isinstance(node.ctx, ast.Load):
+        return
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return
+    name = file.qualname(node) or ""
+    if name.removeprefix("torch.").encode() in _FUNCTIONS and not name.rpartition(".")[2][:1].isupper():
+        yield from _fallback(node, name, file)
+
+
+def _by_another_name(bound: str, file: PythonFile) -> Iterator[Diagnostic]:
+    """What a file calls by its own name of a module of torch, on lines that hold no word of this rule."""
+    if bound == "torch":
+        return
+    for one in file.nodes_on_lines_with(bound):
+        if isinstance(one, ast.Call) and _root(one.func) == bound:
+            yield from _called(one, file)
+        elif isinstance(one, ast.Attribute) and _root(one) == bound:
+            yield from _handed_on(one, file)
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _has_to_be_tensor(method: ast.Attribute, file: PythonFile) -> bool:
@@ -186,6 +258,11 @@ def _fallback(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic
     sort = distribution(name)
     if sort:
         name = f"torch.distributions.{sort}"
+    if file.recall(place := ("NPU414", file.source.start(node))):
+        return  # by the file's own name of the module, and by a word on the line
+    file.remember(place, True)
+    if name.startswith("torch.ops.aten."):
+        name = f"torch.{name.split('.')[3]}"
     found = _operator_on_cpu(_MODULES.get(name, name.replace("torch.Tensor.", "torch.")), file)
     if found is None:
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.pytorch.removed import removed_name, removed_names
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.calls import keyword_of
+from npuify.rules.common.calls import imports_torch, keyword_of
 from npuify.rules.common.edits.call_edits import without_keyword
 from npuify.rules.common.edits.statements import ends_its_line, indentation
 from npuify.rules.common.packages.import_guards import has_fallback, in_function
@@ -35,14 +35,21 @@ _SHORT = (
     ".solve(",
     "torch._six",
     "_six import",
+    "import ffi",
     "transforms.scale(",
     "import scale",
 )
 """Words for what is called by short names, and often without its module."""
 _ASKS = re.compile(r"(?i)\bhasattr\(|version|torch\w*\s*[<>=]|\b_?(?:old|new|is|has|pt|py)_?torch|[<>=]\s*\(\d")
 """What a condition says that asks for the torch there is, or for a name of it."""
-_HOLDERS = ("torch", "torchvision")
-"""The packages whose names the table has; torchvision is the one that goes with a torch."""
+_HOLDERS = ("torch", "torchvision", "torchtext")
+"""The packages whose names the table has; those beside torch are the ones that go with a torch."""
+_ENDED = "torchtext"
+"""A package that has no release for newer torches at all."""
+_OF_TENSORS_ALONE = frozenset(
+    ("lstsq", "symeig", "irfft", "gesv", "btrifact", "btrisolve", "potrf", "potri", "potrs", "trtrs")
+)
+"""Methods of old tensors that hardly anything else has: there an object that nothing is known of is one."""
 _OF_OTHERS = re.compile(rb"\b(?:np|numpy|linalg|scipy|sp|la|fft|jnp|cupy|cp|fftpack|tf|signal)\Z")
 
 
@@ -59,12 +66,15 @@ def _words() -> tuple[str, ...]:
 
     What takes an argument that is edited is a reason to parse a file, too, which the words of NPU661 are not.
     """
-    found = set(_SHORT)
+    found = {*_SHORT, *(f".{name}(" for name in _OF_TENSORS_ALONE)}
     for name, known in removed_names().items():
         if "(" in name:
             row = known.replacement
             if row is not None and (row.drop or row.argument):
                 found.add(f"{name.partition('(')[0].rpartition('.')[2]}(")
+            continue
+        if name.startswith(_ENDED):
+            found.add(_ENDED)
             continue
         *folders, parent, last = name.split(".")
         if last.lower() in _COMMON:
@@ -136,7 +146,15 @@ def gone_from_torch(
 
 
 def _asked_for(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """``getattr(torch, "symeig")``, which is given nothing to fall back to."""
+    """``getattr(torch, "symeig")`` with nothing to fall back to, ``__import__("torch._six")``, and ``tensor.eig()``."""
+    if getattr(node.func, "id", getattr(node.func, "attr", "")) in _IMPORTERS:
+        yield from _imported_by_name(node, file)
+        return
+    if isinstance(node.func, ast.Attribute) and file.qualname(node.func) is None:
+        gone = _gone(f"torch.Tensor.{node.func.attr}", file)
+        if gone is not None and _is_of_tensor(node.func, file) and not _is_prepared(node, file):
+            yield _report(node.func, gone, [], file)
+        return
     if getattr(node.func, "id", "") != "getattr" or len(node.args) != 2 or node.keywords:
         return
     holder, word = node.args
@@ -146,6 +164,22 @@ def _asked_for(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     gone = _gone(f"{name}.{word.value}", file)
     if gone is not None and not _is_prepared(node, file) and file.source.is_builtin("getattr", file.scope(node)):
         yield _report(node, gone, [], file, names=f"{name}.{word.value}")
+
+
+_IMPORTERS = ("__import__", "import_module")
+
+
+def _imported_by_name(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``importlib.import_module("torch._six")``."""
+    word = node.args[0] if node.args else None
+    own = isinstance(node.func, ast.Name) and file.source.is_builtin("__import__", file.scope(node))
+    if file.qualname(node.func) != "importlib.import_module" and not own:
+        return
+    if not isinstance(word, ast.Constant) or not isinstance(word.value, str):
+        return
+    gone = _gone(word.value, file) if word.value.partition(".")[0] in _HOLDERS else None
+    if gone is not None and not _is_prepared(node, file):
+        yield _report(node, gone, [], file, stops=True, names=word.value)
 
 
 def _import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:
@@ -203,12 +237,6 @@ def _attribute(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     if isinstance(parent, ast.Attribute):
         return
     name = file.qualname(node)
-    if name is None and isinstance(parent, ast.Call) and parent.func is node:
-        # A method of a tensor.
-        gone = _gone(f"torch.Tensor.{node.attr}", file)
-        if gone is not None and file.is_tensor(node.value) and not _is_prepared(node, file):
-            yield _report(node, gone, [], file)
-        return
     if name is None or name.partition(".")[0] not in _HOLDERS or isinstance(node.ctx, ast.Store):
         return
     called = isinstance(parent, ast.Call) and parent.func is node
@@ -217,6 +245,13 @@ def _attribute(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
         return
     place, edits = (node, _renamed(node, name, gone, file)) if not called else _call(parent, node, name, gone, file)
     yield _report(place, gone, edits, file, names=name)
+
+
+def _is_of_tensor(method: ast.Attribute, file: PythonFile) -> bool:
+    """Whether what a method is called on is a tensor: by all that is known, or by the method's name alone."""
+    if file.is_tensor(method.value):
+        return True
+    return method.attr in _OF_TENSORS_ALONE and imports_torch(file) and not file.values(method.value).is_known
 
 
 def _is_imported_anew(node: ast.Attribute, gone: Removed, file: PythonFile) -> bool:
@@ -335,6 +370,9 @@ def _of_argument(call: ast.Call, keyword: ast.keyword, gone: Removed, file: Pyth
 
 def _gone(name: str, file: PythonFile, *, whole: bool = False) -> Removed | None:
     """What is known of a name that the torch aimed at lacks. ``whole``: this name itself, not what holds it."""
+    ended = removed_names()[_ENDED]
+    if name.partition(".")[0] == _ENDED and ended.is_gone_from(file.release.torch):
+        return ended
     found = removed_name(name, file.release.torch)
     if found is None or (whole and found.name != name):
         return None
@@ -370,6 +408,13 @@ def _report(
     told = phrase("torch {torch} has no {what}{last}", torch=file.release.torch, what=what, last=last)
     if gone.name.startswith("torchvision."):
         told = phrase("the torchvision of torch {torch} has no {what}", torch=file.release.torch, what=what)
+    elif gone.name == _ENDED:
+        told = phrase(
+            "there is no torchtext for torch {torch}: its last release, 0.18, is built for torch 2.3",
+            torch=file.release.torch,
+        )
+    elif gone.name.startswith("torchtext."):
+        told = phrase("the torchtext of torch {torch} has no {what}", torch=file.release.torch, what=what)
     return file.report(
         node,
         told,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from npuify.source.requirements.entry import (
     Entry,
@@ -15,6 +16,10 @@ from npuify.source.requirements.entry import (
     parse,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LITERAL = re.compile(r"([rRuU]?)(\"\"\"|'''|\"|')(.*)\2", re.DOTALL)
 _TO_COMMA = re.compile(r"(?:\s|#[^\r\n]*)*,")
 _BLANK_BEFORE = re.compile(r"[ \t]*")
 
@@ -24,7 +29,7 @@ def quoted_item(text: str, start: int, end: int, group: str, *, is_main: bool) -
 
     None where the literal is no plain one or holds no requirement.
     """
-    literal = re.fullmatch(r"([rRuU]?)(\"\"\"|'''|\"|')(.*)\2", text[start:end], re.DOTALL)
+    literal = _LITERAL.fullmatch(text[start:end])
     if literal is None or "\\" in literal.group(3) or literal.group(2) in literal.group(3):
         return None
     entry = parse(text, start + literal.start(3), start + literal.end(3))
@@ -37,6 +42,32 @@ def quoted_item(text: str, start: int, end: int, group: str, *, is_main: bool) -
         removal=_removal(text, start, end),
         following=_following(text, start, end, quote),
     )
+
+
+def items_of_text(text: str, start: int, end: int, group: str, *, words: bool) -> Iterator[Entry]:
+    """The requirements in the string literal at ``start`` to ``end``, which the program splits into many.
+
+    Args:
+        text, start, end: the literal.
+        group: what the requirements are told to stand in.
+        words: blanks stand between them, not only line ends.
+    """
+    literal = _LITERAL.fullmatch(text[start:end])
+    if literal is None or "\\" in literal.group(3):
+        return
+    for item in re.finditer(r"\S+" if words else r"[^\s][^\r\n]*", literal.group(3)):
+        first, last = start + literal.start(3) + item.start(), start + literal.start(3) + item.end()
+        entry = parse(text, first, last)
+        if entry is None:
+            continue
+        before, after = text[line_start(text, first) : first], text[last : line_end(text, last)]
+        if before.strip() or after.strip():
+            blank = last < len(text) and text[last] in " \t"
+            removal, following = Spot(first, last + blank, ""), (Spot(last, last, " {}"),)
+        else:
+            removal = Spot(line_start(text, first), next_line(text, last), "")
+            following = (Spot(last, last, f"{newline(text)}{before}{{}}"),)
+        yield entry._replace(group=group, removal=removal, following=following)
 
 
 def _alone(text: str, start: int, end: int) -> bool:

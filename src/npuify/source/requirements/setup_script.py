@@ -1,4 +1,4 @@
-"""setup.py: the literal strings of ``install_requires`` and ``extras_require``."""
+"""setup.py: the literal strings of ``install_requires`` and ``extras_require``, in lists and in texts of many."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.language import phrase
 from npuify.source.requirements.entry import Document, Entry, UnreadableRequirements
-from npuify.source.requirements.items import quoted_item
+from npuify.source.requirements.items import items_of_text, quoted_item
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _WANTED = {"install_requires": True, "extras_require": False, "tests_require": False}
 _LISTS = (ast.List, ast.Tuple, ast.Set)
+_SPLIT = ("split", "splitlines")
 _LOOKED_UP = (ast.Subscript, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -24,12 +25,14 @@ class _Found(NamedTuple):
     Attributes:
         table: it is looked up by name, so that a name in it is a key, and an item is asked for by nobody.
         alone: it is the argument of ``append``, beside which no other can stand.
+        text: the one item is a text of many: each in a line ("lines"), or with blanks between them ("words").
     """
 
     items: tuple[ast.expr, ...]
     line: int
     table: bool
     alone: bool
+    text: str = ""
 
 
 def read(text: str) -> Document:
@@ -57,6 +60,10 @@ def read(text: str) -> Document:
                 start = starts[item.lineno - 1] + item.col_offset
                 end = starts[(item.end_lineno or item.lineno) - 1] + (item.end_col_offset or 0)
                 group = phrase("{keyword} of line {line}", keyword=keyword, line=found.line)
+                if found.text:
+                    for one in items_of_text(text, start, end, group, words=found.text == "words"):
+                        entries.setdefault(one.start, one._replace(is_main=_WANTED[keyword]))
+                    continue
                 entry = quoted_item(text, start, end, group, is_main=_WANTED[keyword])
                 if entry is not None and found.table:
                     entry = entry._replace(following=None, removal=None, name_span=None, version_span=None)
@@ -99,13 +106,33 @@ def _reaching(value: ast.expr, tree: ast.Module) -> Iterator[_Found]:
 
 
 def _literals(node: ast.AST, *, table: bool) -> Iterator[_Found]:
-    """The lists of an expression, but for what is compared."""
+    """The lists of an expression, but for what is compared, and the texts that it splits into lists."""
     if isinstance(node, ast.Compare):
+        return
+    split = _split(node)
+    if split is not None:
+        yield split._replace(table=table)
         return
     if isinstance(node, _LISTS):
         yield _Found(tuple(node.elts), node.lineno, table, alone=False)
     for inner in ast.iter_child_nodes(node):
         yield from _literals(inner, table=table or isinstance(node, _LOOKED_UP))
+
+
+def _split(node: ast.AST) -> _Found | None:
+    """``\"\"\"torch\\nxformers\"\"\".split()``, and the like."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in _SPLIT:
+        return None
+    holder, given = node.func.value, node.args[0] if node.args else None
+    while isinstance(holder, ast.Call) and isinstance(holder.func, ast.Attribute) and holder.func.attr == "strip":
+        holder = holder.func.value
+    if not isinstance(holder, ast.Constant) or not isinstance(holder.value, str):
+        return None
+    at = given.value if isinstance(given, ast.Constant) else None
+    words = node.func.attr == "split" and (given is None or at == " ")
+    if not words and node.func.attr == "split" and at != "\n":
+        return None
+    return _Found((holder,), holder.lineno, table=False, alone=False, text="words" if words else "lines")
 
 
 def _names(node: ast.AST, *, table: bool) -> Iterator[tuple[str, bool]]:

@@ -50,7 +50,7 @@ class _Calls(NamedTuple):
     evidence=Evidence.PACKAGE,
     source="triton-ascend 3.2.0, folder language/extra",
 )
-def triton_device_library_of_cuda(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+def triton_device_library_of_cuda(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """A Triton kernel calls NVIDIA's device library, which triton-ascend does not have.
 
     What Triton's own language computes on every device is called there. For the rest the device library of
@@ -77,7 +77,11 @@ def triton_device_library_of_cuda(node: ast.ImportFrom, file: PythonFile) -> Ite
             at = tl.arange(0, size)
             tl.store(y + at, tl.math.rsqrt(tl.load(x + at)))
     """
-    if node.level or not _named(node):
+    if isinstance(node, ast.Import) and any(one.name in _LIBRARIES and not one.asname for one in node.names):
+        if not has_fallback(node, file):
+            yield _by_whole_name(node, file)
+        return
+    if not _named(node):
         return
     calls = _calls(node, file)
     language = _language(node, file)
@@ -109,7 +113,19 @@ def triton_device_library_of_cuda(node: ast.ImportFrom, file: PythonFile) -> Ite
     )
 
 
-def _is_unused(node: ast.ImportFrom, file: PythonFile) -> bool:
+def _by_whole_name(node: ast.Import, file: PythonFile) -> Diagnostic:
+    """``import triton.language.extra.cuda.libdevice``, which binds ``triton`` alone."""
+    return file.report(
+        node,
+        phrase("triton-ascend does not have NVIDIA's device library"),
+        safety=Safety.MANUAL,
+        severity=Severity.ERROR,
+        subject=_LIBRARIES[0],
+        advice=phrase("call the same functions of tl.math"),
+    )
+
+
+def _is_unused(node: ast.Import | ast.ImportFrom, file: PythonFile) -> bool:
     bound = [alias.asname or alias.name for alias, _ in _named(node)]
     used = any(isinstance(one, ast.Name) and one.id in bound for one in file.nodes_on_lines_with(*bound))
     return not used and no_other_takes(bound, file)
@@ -124,13 +140,17 @@ def _advice(calls: _Calls, edits: list[Edit]) -> str:
     return "" if edits else phrase("call the same functions of tl.math")
 
 
-def _named(node: ast.ImportFrom) -> list[tuple[ast.alias, str]]:
+def _named(node: ast.Import | ast.ImportFrom) -> list[tuple[ast.alias, str]]:
     """What a statement binds of the library, with the qualified names."""
+    if isinstance(node, ast.Import):
+        return [(alias, alias.name) for alias in node.names if alias.asname and alias.name in _LIBRARIES]
+    if node.level:
+        return []
     named = [(alias, f"{node.module}.{alias.name}") for alias in node.names]
     return [(alias, name) for alias, name in named if name in _LIBRARIES or name.rpartition(".")[0] in _LIBRARIES]
 
 
-def _calls(node: ast.ImportFrom, file: PythonFile) -> _Calls:
+def _calls(node: ast.Import | ast.ImportFrom, file: PythonFile) -> _Calls:
     written: list[tuple[Use, str]] = []
     held: list[str] = []
     lacking: list[str] = []
@@ -148,7 +168,7 @@ def _calls(node: ast.ImportFrom, file: PythonFile) -> _Calls:
     return _Calls(tuple(written), tuple(dict.fromkeys(held)), tuple(dict.fromkeys(lacking)))
 
 
-def _language(node: ast.ImportFrom, file: PythonFile) -> str | None:
+def _language(node: ast.Import | ast.ImportFrom, file: PythonFile) -> str | None:
     """The name under which the file has Triton's language."""
     for name, bindings in file.scope(node).module.names.items():
         if bindings and all(one.kind == "import" and one.target == "triton.language" for one in bindings):
@@ -156,7 +176,7 @@ def _language(node: ast.ImportFrom, file: PythonFile) -> str | None:
     return None
 
 
-def _with_import(node: ast.ImportFrom, calls: _Calls, edits: list[Edit], file: PythonFile) -> list[Edit]:
+def _with_import(node: ast.Import | ast.ImportFrom, calls: _Calls, edits: list[Edit], file: PythonFile) -> list[Edit]:
     """The edits with one of the import: taken out where nothing needs it, else of triton-ascend's library."""
     named = _named(node)
     indent = indentation(node, file)
@@ -169,7 +189,7 @@ def _with_import(node: ast.ImportFrom, calls: _Calls, edits: list[Edit], file: P
     return [file.replace(node, f"{file.source.text.newline}{indent}".join(lines)), *edits]
 
 
-def imports_on_npu(node: ast.ImportFrom, file: PythonFile) -> list[str] | None:
+def imports_on_npu(node: ast.Import | ast.ImportFrom, file: PythonFile) -> list[str] | None:
     """What an import of NVIDIA's library becomes where its calls stay as they are: statements that bind the same names.
 
     None where no import does: of functions by themselves, of some that each library has alone or under another name.
@@ -196,5 +216,6 @@ def _import(named: list[tuple[ast.alias, str]], calls: _Calls, library: str) -> 
     package = library.rpartition(".")[0]
     modules = [alias for alias, name in named if name in _LIBRARIES]
     kept = modules or [alias for alias, _ in named if alias.name in calls.held]
-    names = [alias.name if alias.asname is None else f"{alias.name} as {alias.asname}" for alias in kept]
+    bare = [(alias.name.rpartition(".")[2], alias.asname) for alias in kept]
+    names = [name if asname in (None, name) else f"{name} as {asname}" for name, asname in bare]
     return f"from {package if modules else library} import {', '.join(names)}"
