@@ -135,6 +135,19 @@ def test_a_refused_program_ends_with_1_and_writes_nothing(tmp_path: Path) -> Non
     assert (source / "train.py").read_bytes() == before
 
 
+def test_a_copy_names_what_git_ignores(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / ".git").mkdir(parents=True)
+    (source / "runs").mkdir()
+    (source / ".gitignore").write_text("runs/\n")
+    (source / "train.py").write_text(training())
+    (source / "runs" / "old.py").write_text("x.cuda()\n")
+    target = tmp_path / "target"
+    done = CliRunner().invoke(app, ["distribute", str(source), "-o", str(target), "--entry", "train.py"])
+    assert done.exit_code == 0, done.output
+    assert "runs" in (target / "npuify-report" / "ignored.txt").read_text()
+
+
 def test_exit_codes_and_formats(tmp_path: Path) -> None:
     source = tmp_path / "train.py"
     source.write_text(training())

@@ -104,8 +104,8 @@ def distribute(
     Raises:
         NpuifyError: wrong use, or the output cannot be written.
     """
-    from npuify.report import report_files
-    from npuify.rewrite.tree import check_destination, skipped_entries, write_tree
+    from npuify.migration import written
+    from npuify.rewrite.tree import check_destination
 
     if mode not in MODES:
         raise NpuifyError(
@@ -128,15 +128,7 @@ def distribute(
         result, contents = plan(source, conversion, options, progress)
     if mode != "copy" or is_refused(result):
         return result
-    assert destination is not None
-    left_out = skipped_entries(source) if source.is_dir() else ()
-    scan = msgspec.structs.replace(result.scan, errors=(*result.scan.errors, *left_out))
-    result = msgspec.structs.replace(result, scan=scan, destination=str(destination))
-    root = Path(result.scan.root)
-    changed = {name: data for name, data in contents.items() if (root / name).exists()}
-    added = {name: data for name, data in contents.items() if name not in changed}
-    write_tree(source, destination, changed, {**added, **report_files(result)}, force=force)
-    return result
+    return written(source, destination, result, contents, mode=mode, force=force)
 
 
 def is_refused(result: MigrationResult) -> bool:

@@ -6,7 +6,6 @@ import contextlib
 import os
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase
 from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ def write(files: Mapping[str, str], folder: Path, *, force: bool) -> None:
     Raises:
         NpuifyError: a file is there already and is another (unless ``force``), or one cannot be written. Then none is.
     """
-    from npuify.rewrite.tree import replace_files
+    from npuify.rewrite.tree import fill_folder
 
     data = {name: text.encode("utf-8", "surrogateescape") for name, text in files.items()}
     if not force:
@@ -32,13 +31,7 @@ def write(files: Mapping[str, str], folder: Path, *, force: bool) -> None:
                     advice="nothing was written; choose another folder, or use --force",
                     file=str(path),
                 )
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NpuifyError(
-            phrase("cannot be created: {value}", value=error.strerror or error), file=str(folder)
-        ) from None
-    replace_files(folder, data)
+    fill_folder(folder, data)
     for name in files:
         if name.endswith((".sh", ".py")):
             # A file system without such modes is no reason to fail: the scripts are started with bash.

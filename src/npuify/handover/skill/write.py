@@ -48,7 +48,7 @@ def write_skill(
     Raises:
         NpuifyError: the name or the language cannot be; a file already exists; something cannot be read or written.
     """
-    from npuify.rewrite.tree import replace_files
+    from npuify.rewrite.tree import fill_folder
 
     if name and (not re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", name) or len(name) > LONGEST_NAME):
         raise NpuifyError(
@@ -69,11 +69,5 @@ def write_skill(
     there = [file for file in files if (folder / file).exists()]
     if there and not force:
         raise NpuifyError("already exists", advice="replace it with --force", file=str(folder / there[0]))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NpuifyError(
-            phrase("cannot be created: {value}", value=error.strerror or error), file=str(folder)
-        ) from None
-    replace_files(folder, files)
+    fill_folder(folder, files)
     return Written(folder, tuple(sorted(files)))

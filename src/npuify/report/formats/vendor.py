@@ -11,10 +11,9 @@ import io
 import time
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import phrase
-from npuify.model import MigrationResult, NpuifyError
+from npuify.model import MigrationResult
 from npuify.report.changes import defused
-from npuify.rewrite.tree import replace_files
+from npuify.rewrite.tree import fill_folder
 from npuify.rules.topics import belongs_to
 from npuify.visible import file_name, in_one_line
 
@@ -44,13 +43,7 @@ def write_vendor_files(result: ScanResult | MigrationResult, folder: Path) -> No
     Raises:
         NpuifyError: they cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NpuifyError(
-            phrase("cannot be created: {value}", value=error.strerror or error), file=str(folder)
-        ) from None
-    replace_files(folder, vendor_files(result))
+    fill_folder(folder, vendor_files(result))
 
 
 def vendor_files(result: ScanResult | MigrationResult) -> dict[str, bytes]:

@@ -2,7 +2,7 @@
 
 from npuify.rewrite.tree.destination import check_destination
 from npuify.rewrite.tree.entries import skipped_entries
-from npuify.rewrite.tree.in_place import replace_file, replace_files
+from npuify.rewrite.tree.in_place import fill_folder, replace_file, replace_files
 from npuify.rewrite.tree.whole_copy import write_tree
 
-__all__ = ["check_destination", "replace_file", "replace_files", "skipped_entries", "write_tree"]
+__all__ = ["check_destination", "fill_folder", "replace_file", "replace_files", "skipped_entries", "write_tree"]

@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from npuify.language import phrase
+from npuify.model import NpuifyError
 from npuify.rewrite.tree.paths import failed, file_inside, make_folders, remove_folders, unlink
 
 if TYPE_CHECKING:
@@ -49,6 +51,21 @@ def replace_files(root: Path, contents: Mapping[str, bytes]) -> None:
             place = folder / next(iter(contents)) if len(contents) == 1 else folder
             raise failed(error, place, hidden=folder / ".npuify-") from error
         raise
+
+
+def fill_folder(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files into a folder as :func:`replace_files` does; the folder is made where it is not there.
+
+    Raises:
+        NpuifyError: the folder cannot be made, or a file cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NpuifyError(
+            phrase("cannot be created: {value}", value=error.strerror or error), file=str(folder)
+        ) from None
+    replace_files(folder, contents)
 
 
 def replace_file(path: Path, pieces: Iterable[bytes]) -> None:
