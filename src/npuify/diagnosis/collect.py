@@ -31,6 +31,7 @@ from npuify.diagnosis.tracebacks import (
     raised,
     told_by_head,
     told_by_kind,
+    whole_message,
 )
 
 if TYPE_CHECKING:
@@ -344,7 +345,7 @@ class Collector:
                 rank.ignored = -60
                 return None
             _, when = self._time(message, "", lines, index)
-            entry = raised(self._place(number, text), text, frames, when)
+            entry = raised(self._place(number, text), whole_message(text, lines[index + 1 : index + 3]), frames, when)
             if len(rank.exceptions) < 3:
                 rank.exceptions.append(entry)
             else:

@@ -118,11 +118,14 @@ def _with_event(
 
 
 def _that_says_more(rank: Rank, event: Event) -> Event:
-    """The event itself; or, where it says no more than its cause, another of the rank that says the same of a thing by
-    its name: a package, a class, a file."""
+    """The event itself; or another of the rank that says the same of a package by its name, or, where the event says no
+    more than its cause, of anything by its name."""
+    alike = [one for one in rank.events.values() if one.cause == event.cause and one.why and one.role == event.role]
+    named_by = [one for one in alike if one.name.startswith(_PACKAGE)]
+    if named_by and not event.name.startswith((_PACKAGE, *_NAMES_IT)):
+        return max(named_by, key=lambda one: one.weight)
     if event.why or event.fix:
         return event
-    alike = [one for one in rank.events.values() if one.cause == event.cause and one.why and one.role == event.role]
     return max(alike, key=lambda one: one.weight, default=event)
 
 
@@ -250,6 +253,8 @@ def _nothing(collector: Collector, ranks: list[Rank], cause: str) -> Diagnosis:
 _WITH_PLACE: Final = {"script-error", "missing-file", "file-permission", "damaged-file", "disk-full"}
 """Causes that an ordinary exception of Python's tells of: their title says which, and where."""
 _PACKAGE: Final = "package-"
+_NAMES_IT: Final = ("member-", "name-of-", "vllm-", "stack-", "library-of-", "header-of-", "cuda-extension-by-name")
+"""How names of events begin that name a part by itself, more closely than its package does."""
 
 
 def _title(fact: Cause, exception: str, frame: Frame | None, said: Event | None = None) -> str:

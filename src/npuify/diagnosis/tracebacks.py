@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.diagnosis.known.recognize import exception_match
+from npuify.diagnosis.lines import split_head
 from npuify.diagnosis.model import Frame
 from npuify.diagnosis.ranks import Raised
 
@@ -90,6 +91,22 @@ def is_repeated_below(text: str, below: Sequence[bytes]) -> bool:
         below: the next lines.
     """
     return _PASSED_ON.search(text) is not None and any(b"Traceback (most recent call last)" in line for line in below)
+
+
+def whole_message(text: str, below: Sequence[bytes]) -> str:
+    """An exception's message with the first line below it, where it announces one: what a state_dict lacks, say.
+
+    Args:
+        text: the line that tells of it.
+        below: the next lines.
+    """
+    if not text.endswith(":"):
+        return text
+    for line in below:
+        more = split_head(line[:SHOWN].decode("utf-8", "replace")).message.strip()
+        if any(letter.isalpha() for letter in more):
+            return text if "Traceback" in more or frame_in(more) is not None else f"{text} {more}"
+    return text
 
 
 def raised(place: Place, text: str, frames: list[Frame], when: float) -> Raised:

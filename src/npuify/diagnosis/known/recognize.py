@@ -9,6 +9,7 @@ from npuify.knowledge.failures.causes import causes, exception_fact
 from npuify.model import Evidence
 
 from .fits import REFUSED, refused_match
+from .gone import MISSES, gone_match
 from .installers import build_match
 from .names import LACKS, name_match
 from .origins import origin_match
@@ -54,6 +55,9 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
     if LACKS.search(text):
         name = name_match(text)
         found += [name] if name is not None else []
+    if MISSES.search(text):
+        gone = gone_match(text)
+        found += [gone] if gone is not None else []
     if ASKS.search(text):
         package = package_match(text, frames, found)
         found += [package] if package is not None else []
