@@ -15,6 +15,7 @@ from npuify.helpers import compute_device as helper
 from npuify.model import EntryPoint, Mention, Survey
 from npuify.options import Options
 from npuify.project import TorchRequirement
+from npuify.project.frameworks.tensorflow import Marks, marks_of
 from npuify.rewrite.fixpoint import MigratedFile, migrate_file
 from npuify.rules.opt_ins import OptIns, ReplacedExtension
 from npuify.rules.selection import Selection
@@ -95,7 +96,11 @@ def worker(
         return _bare(release, select, ignore, soc, tensorflow)
     files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*.py"))
     own = [name for name in files if may_define_cuda((root / name).read_bytes(), (root / name).read_bytes().lower())]
-    plan, selection, index = plan or StylePlan(), Selection(select, ignore, OPT_INS), ProjectIndex(root, files, own)
+    plan, selection = plan or StylePlan(), Selection(select, ignore, OPT_INS)
+    texts = [(root / name).read_bytes() for name in files]
+    is_for_tensorflow = any(b"import tensorflow" in raw for raw in texts) and not any(b"torch" in raw for raw in texts)
+    marks = marks_of(root, files) if is_for_tensorflow else Marks()
+    index = ProjectIndex(root, files, own, on_tensorflow="alone" if is_for_tensorflow else "", tensorflow_marks=marks)
     rules = prepared(selection, plan.style, plan.place_on_npu, soc)
     return Worker(release, selection, index, plan, soc, rules, tensorflow=tensorflow)
 

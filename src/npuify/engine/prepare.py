@@ -169,6 +169,8 @@ def prepare(
     plan = _plan(root, options, found.files, project_survey)
     supporting = programs.belonging_to_same(facts.supports_npu)
     tensorflow = _tensorflow_of(project_survey, facts.traces, root)
+    # Programs whose TensorFlow is in modules of theirs have no word of it.
+    starts = {one.file for one in project_survey.entry_points} if tensorflow[0] else set()
     own_stack = stack_of_project(root) if facts.supports_npu else ""
     to_cache = _to_cache(names, facts, [*supporting, repr(tensorflow), own_stack], extensions, plan)
     standing = Standing(str(root), python, to_cache.files, to_cache.project, cache)
@@ -193,7 +195,7 @@ def prepare(
         programs=programs,
         project=project,
         plan=plan,
-        candidates=_with_more(facts.candidates, found, plan.entries | plan.placed | facts.of_default_type),
+        candidates=_with_more(facts.candidates, found, plan.entries | plan.placed | facts.of_default_type | starts),
         files=found.files,
         bytes_seen=sum(file.stamp[1] for file in facts.known.values()),
         errors=[*found.errors, *facts.errors],

@@ -300,3 +300,72 @@ def test_pins_that_the_first_lines_wheel_refuses_are_told() -> None:
     text = "absl-py==0.2.2\nnumpy==1.14.5\nprotobuf==3.6.0\nsix==1.11.0\ntensorflow==1.8.0\n"
     out = output(text, name="requirements.txt", tensorflow="1", unsafe=True)
     assert out == ("absl-py>=0.7.0\nnumpy>=1.16.0,<2.0\nprotobuf>=3.6.1,<3.21\nsix==1.11.0\ntensorflow-cpu==1.15.0\n")
+
+
+MODEL = "import tensorflow as tf\n\n\nclass M(tf.keras.Model):\n    @tf.function\n    def step(self, x):\n        with tf.GradientTape() as t:\n            return self(x)\n"
+START = '"""Start."""\nimport click\n\nfrom model import M\n\nif __name__ == "__main__":\n    M()\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "opens"),
+    [
+        ("generate.py", START, True),
+        ("prepare_data.py", START, False),
+        ("generate_test.py", START, False),
+        ("generate.py", START.replace("from model import M", "M = print"), False),
+        ("generate.py", START.replace("import click", "import torch"), False),
+        ("generate.py", "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = ''\n" + START, False),
+    ],
+)
+def test_a_program_whose_tensorflow_is_in_its_modules_opens_the_npu(
+    name: str, text: str, opens: bool, tmp_path: Path
+) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    (source / "model.py").write_text(MODEL)
+    (source / name).write_text(text)
+    (source / "requirements.txt").write_text("tensorflow==2.6.5\n")
+    options = Options(cache=False, jobs=1, unsafe=True)
+    npuify.migrate(source, out, options)
+    after = (out / name).read_text()
+    assert ("npu_device.open().as_default()\n\nfrom model import M\n" in after) == opens
+    assert (after != text) == opens
+    assert (out / "model.py").read_text() == MODEL
+    assert not [one for one in npuify.scan([out], options).findings if one.code == "NPU929"]
+
+
+def test_a_project_on_pytorch_is_not_asked_for_its_programs(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text("import torch\n\nm = torch.nn.Linear(1, 1)\n")
+    (tmp_path / "start.py").write_text(START)
+    found = npuify.scan([tmp_path], Options(cache=False, jobs=1)).findings
+    assert not [one for one in found if one.code == "NPU929"]
+
+
+@pytest.mark.parametrize(
+    ("use", "told"),
+    [
+        ("run = self.train", False),
+        ("run = self._step", True),
+        ("return self._step", True),
+        ("self._step(1)", False),
+    ],
+)
+def test_a_step_that_is_handed_on_beside_its_graph_is_told(use: str, told: bool) -> None:
+    text = f"""{TF}
+
+class M:
+    def _step(self, x):
+        with tf.GradientTape() as tape:
+            return x
+
+    @tf.function
+    def train(self, x):
+        return self._step(x)
+
+    def choose(self, graph):
+        {use}
+"""
+    found = [one for one in findings(text, tensorflow="2") if one.code == "NPU911"]
+    assert [one.message for one in found] == [
+        "_step runs as a tf.function elsewhere, and on the CPU where it is used here"
+    ] * told

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npuify.model import Finding, Program, ScanResult
 
 
-_OF_THE_START: Final = frozenset(("NPU910",))
+_OF_THE_START: Final = frozenset(("NPU910", "NPU929"))
 """What is said of a file as a program that is started, and of nothing that imports it."""
 _NOT_PROCESSED: Final = "This file could not be processed."
 

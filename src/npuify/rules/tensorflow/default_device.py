@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
-from npuify.analysis.project import module_name
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.project.frameworks.tensorflow import written_for
-from npuify.project.import_graph import imports_of
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import (
     FRAMEWORKS,
@@ -20,29 +19,23 @@ from npuify.rules.tensorflow.names import (
     line_of,
     trains,
 )
+from npuify.rules.tensorflow.programs import (
+    computes,
+    imports_a_model,
+    imports_tensorflow,
+    is_of_another,
+    opening,
+    prepares,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.analysis.project import ProjectIndex
-    from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
-_GRAPHS: Final = re.compile(rb"GradientTape|tf\.function|saved_model\.load\(")
-_TRAINS: Final = re.compile(rb"GradientTape|\.(?:fit|fit_generator|train_on_batch)\(")
 _TRAINING: Final = re.compile(rb"\bfit\b|\bfit_generator\b|\btrain_on_batch\b")
 """What stands in each file with a call that :func:`trains`."""
-_EXPORTS: Final = re.compile(rb"\bTFLiteConverter\b|\bTrtGraphConverter\w*\b|\btf2onnx\b")
-_PREPARES: Final = re.compile(
-    r"prepar|postproc|ckpt|convert|download|preprocess|export|tfrecord|visuali[sz]|plot|setup|(?:^|/|_)(?:data|dataset|create|build)",
-    re.IGNORECASE,
-)
-"""Names of programs that do something else than train."""
-_MOST: Final = 60
-_CALLS: Final = re.compile(
-    rb"\.(?:fit|fit_generator|predict\w*|evaluate|train_on_batch|load_weights|load_model|compile)\("
-)
 
 
 @rule(
@@ -92,7 +85,7 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
     """
     if file.contains(b"npu_device") or file.contains(b"npu_bridge"):
         return
-    if _is_of_another(file):
+    if is_of_another(file):
         return
     if not is_program(node) and not _starts_a_graph(node, file):
         return
@@ -104,7 +97,7 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
         return
     if line == "":
         training = next(filter(trains, ast.walk(node)), None) if _TRAINING.search(file.source.data) else None
-        if training is not None and _computes(node, file):
+        if training is not None and computes(node, file):
             yield file.report(
                 training,
                 "this program is for TensorFlow 1.15 or 2.6.5, one cannot tell; until it is moved it runs on the CPU",
@@ -115,7 +108,7 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
             )
         return
     if _is_for_sessions(file):
-        if _computes(node, file):
+        if computes(node, file):
             yield file.report(
                 (0, 0),
                 "the program is for TensorFlow 1, and the project for 2: opened for 2 it would still run on the CPU",
@@ -125,9 +118,9 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
                 advice="move it to TensorFlow 2, or run it by itself with --tf-adapter 1.15",
             )
         return
-    edit = _edit(node, file)
+    edit = opening(node, file)
     if edit is None:
-        if any(_imports_tensorflow(item) for item in ast.walk(node)) and _computes(node, file):
+        if any(imports_tensorflow(item) for item in ast.walk(node)) and computes(node, file):
             yield file.report(
                 (0, 0),
                 "the program has no import of TensorFlow at its top behind which the NPU could be opened",
@@ -136,11 +129,74 @@ def npu_not_opened(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
                 advice="call npu_device.open().as_default() before anything of TensorFlow is used",
             )
         return
-    if not _computes(node, file):
+    if not computes(node, file):
         return
     yield file.report(
         (edit.start, edit.start),
         "the program runs on the CPU until the NPU is its default device",
+        edits=[edit],
+        subject="npu_device",
+    )
+
+
+@rule(
+    "NPU929",
+    "npu-not-opened-by-program",
+    Safety.REVIEW,
+    words=("__main__",),
+    common_words=True,
+    without_torch=True,
+    source="npu_device/npu_device.py: open, as_default",
+)
+def npu_not_opened_by_program(node: ast.Module, file: PythonFile) -> Iterator[Diagnostic]:
+    """A program whose TensorFlow 2 is all in modules of its own runs on the CPU until it opens the NPU.
+
+    It is as with NPU910, for programs in which TensorFlow itself is not named: ``from sample import Generator`` brings
+    the model. The NPU is opened before the first of these modules is imported.
+
+    With model.py::
+
+        import tensorflow as tf
+
+
+        class Net(tf.keras.Model):
+            @tf.function
+            def step(self, x):
+                with tf.GradientTape() as tape:
+                    return self(x)
+
+    Before::
+
+        from model import Net
+
+        if __name__ == "__main__":
+            Net().step(1)
+
+    After::
+
+        import npu_device
+
+        npu_device.open().as_default()
+
+        from model import Net
+
+        if __name__ == "__main__":
+            Net().step(1)
+    """
+    # Programs that name TensorFlow are looked at by NPU910.
+    lower = file.source.data.lower()
+    if not file.project.on_tensorflow or any(word.encode() in lower for word in FRAMEWORKS):
+        return
+    if file.contains(b"npu_device") or line_of(file) != "2" or not is_program(node) or is_of_another(file):
+        return
+    if is_test_file(file) or hides_all_gpus(file) or prepares(file.source.relative) or not imports_a_model(file):
+        return
+    edit = opening(node, file)
+    if edit is None:
+        return
+    yield file.report(
+        (edit.start, edit.start),
+        "the model of this program is in modules that it imports, and nothing opens the NPU: it runs on the CPU",
         edits=[edit],
         subject="npu_device",
     )
@@ -198,141 +254,6 @@ def _made_a_graph(item: ast.stmt, file: PythonFile) -> Iterator[str]:
             yield from (one.id for one in item.targets if isinstance(one, ast.Name))
 
 
-def _computes(tree: ast.Module, file: PythonFile) -> bool:
-    """Whether a program has a model of TensorFlow's; one that only reads or writes data needs no NPU.
-
-    ``fit`` may be anybody's: it counts beside Keras, and where the model may come from a module of the project's own.
-    """
-    data = file.source.data
-    if _EXPORTS.search(data) and not _TRAINS.search(data):
-        return False
-    if _GRAPHS.search(data):
-        return True
-    if _CALLS.search(data) is not None:
-        return file.contains(b"keras") or any(_is_own(item, file) for item in tree.body)
-    return _PREPARES.search(file.source.relative) is None and _imports_a_model(file)
-
-
-_IMPORTS_ANOTHER = re.compile(
-    rb"(?:^|[\r\n])[ \t]*(?:import|from)[ \t]+(?:torch|pytorch_lightning|lightning|mxnet|paddle|jax)\b"
-)
-
-
-def _is_of_another(file: PythonFile) -> bool:
-    """Whether a program is one of another framework's: TensorFlow is not there, or only beside it.
-
-    A module of the project's own may read TensorFlow's formats as well, and ``import tensorflow`` may stand there for
-    its version alone.
-    """
-    data = file.source.data
-    if _IMPORTS_ANOTHER.search(data) is None:
-        return False
-    return not file.contains(b"tensorflow") or (_GRAPHS.search(data) is None and not file.contains(b"keras"))
-
-
-_IMPORTS_TORCH = re.compile(rb"(?:^|[\r\n])[ \t]*(?:import|from)[ \t]+torch\b")
-_TORCH_MODEL = re.compile(rb"\btorch\.nn\b|\bnn\.Module\b|\btorch\.optim\b|\.backward\(|\.cuda\(|\btorch\.device\b")
-
-
-class _Module(NamedTuple):
-    """What a module of the project shows by its text."""
-
-    trains: bool
-    """Whether it trains or runs a model."""
-    on_torch: bool
-    """Whether it has a model of PyTorch's: TensorFlow beside it prepares data, and belongs on the CPU."""
-    imports: tuple[str, ...]
-    """The project's files that it imports."""
-
-
-def _imports_a_model(file: PythonFile) -> bool:
-    """Whether one of the project's modules that a program imports trains or runs a model, and none has one of torch."""
-    found = False
-    project, relative = file.project, file.source.relative
-    waiting, seen = [*_imported(file.source.data, relative, project)], {relative}
-    while waiting and len(seen) < _MOST:
-        relative = waiting.pop()
-        if relative in seen:
-            continue
-        seen.add(relative)
-        project.dependencies.add(relative)
-        module = _module(relative, project)
-        if module.on_torch:
-            return False
-        found = found or module.trains
-        waiting += module.imports
-    return found
-
-
-def _module(relative: str, project: ProjectIndex) -> _Module:
-    """A module, read once for all programs; one that cannot be read shows nothing."""
-    key = ("trains a model", relative)
-    if key not in project.remembered:
-        try:
-            raw = (project.root / relative).read_bytes()
-        except OSError:
-            raw = b""
-        trains_model = (b"tensorflow" in raw or b"keras" in raw) and _TRAINS.search(raw) is not None
-        on_torch = _TORCH_MODEL.search(raw) is not None and _IMPORTS_TORCH.search(raw) is not None
-        project.remembered[key] = _Module(trains_model, on_torch, _imported(raw, relative, project))
-    known: _Module = project.remembered[key]
-    return known
-
-
-def _imported(raw: bytes, relative: str, project: ProjectIndex) -> tuple[str, ...]:
-    found = imports_of(raw)
-    package = module_name(relative).split(".")
-    names = dict.fromkeys(found.absolute)
-    for name in found.relative:
-        dots = len(name) - len(name.lstrip("."))
-        names[".".join([*package[: len(package) - dots], *filter(None, name.lstrip(".").split("."))])] = None
-    files = (project.file_of(name) or project.file_of(name.rpartition(".")[0]) for name in names)
-    return tuple(one for one in files if one is not None)
-
-
-def _imports_tensorflow(item: ast.AST) -> bool:
-    if isinstance(item, ast.Import):
-        return any(alias.name.partition(".")[0] in ("tensorflow", "tensorflow_addons") for alias in item.names)
-    return isinstance(item, ast.ImportFrom) and not item.level and (item.module or "").startswith("tensorflow")
-
-
-def _is_own(item: ast.stmt, file: PythonFile) -> bool:
-    """Whether a statement imports a module of the project's own, which may hold functions of TensorFlow."""
-    if isinstance(item, ast.ImportFrom):
-        module = item.module or ""
-        top = module.partition(".")[0]
-        own = file.project.file_of(top) is not None or (
-            top in file.project.packages and file.project.file_of(module) is not None
-        )
-        return bool(item.level) or own
-    names = [alias.name.partition(".")[0] for alias in item.names] if isinstance(item, ast.Import) else []
-    return any(name in file.project.packages or file.project.file_of(name) is not None for name in names)
-
-
-def _edit(tree: ast.Module, file: PythonFile) -> Edit | None:
-    newline = file.source.text.newline
-    lines = ["import npu_device", "", "npu_device.open().as_default()"]
-    starts = file.source.text.line_starts
-    if not any(_imports_tensorflow(item) or _is_own(item, file) for item in tree.body):
-        return None
-    for item in tree.body:
-        if not isinstance(item, (ast.Import, ast.ImportFrom)) or item.col_offset:
-            continue
-        if _is_own(item, file):
-            start = file.source.start(item)
-            return file.edit(start, start, "".join(line + newline for line in lines) + newline)
-        if _imports_tensorflow(item):
-            line = item.end_lineno or item.lineno
-            if line >= len(starts):
-                return None
-            if file.source.segment(file.source.end(item), starts[line]).lstrip().startswith(";"):
-                return None
-            following = starts[line + 1] if line + 1 < len(starts) else len(file.source.data)
-            more = newline if file.source.segment(starts[line], following).strip() else ""
-            return file.edit(starts[line], starts[line], "".join(text + newline for text in lines) + more)
-    return None
-
-
 @rule(
     "NPU911",
     "step-runs-eagerly",
@@ -361,6 +282,14 @@ def step_runs_eagerly(node: ast.With, file: PythonFile) -> Iterator[Diagnostic]:
         if _is_graph(function, file) or (function.name == "train_step" and _may_be_keras(file.parent(function))):
             return
     if functions and _called_in_graph(functions[-1].name, file):
+        eager = _used_eagerly(functions[-1].name, file)
+        if eager is not None:
+            yield file.report(
+                eager,
+                phrase("{name} runs as a tf.function elsewhere, and on the CPU where it is used here", name=eager.attr),
+                subject="tf.GradientTape",
+                advice="use the tf.function here as well, or see that the program is told to take it",
+            )
         return
     yield file.report(
         tape,
@@ -394,6 +323,18 @@ def _called_in_graph(name: str, file: PythonFile) -> bool:
             if called == name and any(_is_graph(one, file) for one in around):
                 return True
     return False
+
+
+def _used_eagerly(name: str, file: PythonFile) -> ast.Attribute | None:
+    """Where a method is handed on as it is, outside of all graphs: ``step = self._train_step``."""
+    for node in file.nodes_on_lines_with(name):
+        if not (isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, ast.Load)):
+            continue
+        parent = file.parent(node)
+        around = [one for one in file.ancestors(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        if isinstance(parent, (ast.Assign, ast.Return)) and not any(_is_graph(one, file) for one in around):
+            return node
+    return None
 
 
 @rule(

@@ -257,6 +257,7 @@ KEPT: Final = frozenset(
             "NPU925",
             "NPU926",
             "NPU927",
+            "NPU929",
             "NPU930",
             "NPU936",
             "NPU937",
