@@ -8,7 +8,8 @@ class Net(nn.Module):
         self.layer = nn.TransformerEncoderLayer(8, 2, batch_first=first)
         self.encoder = nn.TransformerEncoder(
             self.layer,
-            num_layers=2, enable_nested_tensor=False,  # few
+            num_layers=2,  # few
+            enable_nested_tensor=False,
         )
 
     def forward(self, x, mask):

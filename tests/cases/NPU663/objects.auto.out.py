@@ -8,7 +8,8 @@ model = torch.load("m.pt", weights_only=False)
 model.eval()
 net = torch.load(
     open("m.pt", "rb"),
-    map_location="cpu", weights_only=False,  # from any device
+    map_location="cpu",  # from any device
+    weights_only=False,
 )
 out = net(torch.ones(1))
 torch.load("m.pt", weights_only=False).eval()

@@ -24,7 +24,8 @@ class WithoutConfig(tf.estimator.Estimator):
     def __init__(self, model_fn, folder):
         super(WithoutConfig, self).__init__(
             model_fn,
-            model_dir=folder, config=npu_run_config_init(),  # the same
+            model_dir=folder,  # the same
+            config=npu_run_config_init(),
         )
 
 

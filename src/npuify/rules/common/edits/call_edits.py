@@ -29,7 +29,14 @@ def add_arguments(call: ast.Call, texts: Sequence[str], file: PythonFile) -> Edi
     last = max(file.source.end(value) for value in given)
     between = re.sub(r"#[^\n]*", "", file.source.segment(last, end)).strip()
     if between in ("", ","):
-        return file.edit(last, last, f"{_between_lines(call, file)}{text}")
+        separator = _between_lines(call, file)
+        behind = file.source.segment(last, end).splitlines()[0] if end > last else ""
+        code, _, comment = behind.partition("#")
+        if comment and separator != ", " and code.strip() == between:
+            # The comment is about the argument that it stands behind.
+            line = behind if between else f",{behind}"
+            return file.edit(last, last + len(behind.encode()), f"{line}{separator.removeprefix(',')}{text}{between}")
+        return file.edit(last, last, f"{separator}{text}")
     return file.edit(end, end, text if between.endswith(",") else f", {text}")
 
 

@@ -1,0 +1,7 @@
+import torch
+
+net = torch.load(
+    "m.pt",
+    map_location="cpu"  # no comma
+)
+net.eval()
