@@ -198,6 +198,20 @@ class TestFiles:
         entries = ledger(tmp_path, f"import sys\nfrom unittest.mock import patch\n\nfake = object()\n{line}\n")
         assert {state == "reported" for _, state, _ in entries} == {told}
 
+    @pytest.mark.parametrize(
+        ("line", "state"),
+        [
+            ("def f(m):\n    move = getattr(m, 'cuda')\n    return move()", "edited"),
+            ("def f(m):\n    return getattr(m, 'cuda')", "reported"),
+            ("def f(m):\n    return [getattr(one, 'cuda', None) for one in m]", "reported"),
+            ("def f(args):\n    return getattr(args, 'cuda', False)", "cleared"),
+            ("def f(args):\n    if getattr(args, 'cuda', None):\n        return 1", "cleared"),
+        ],
+    )
+    def test_a_method_that_is_asked_for_by_its_name(self, line: str, state: str, tmp_path: Path) -> None:
+        entries = ledger(tmp_path, f"import torch\n{line}\n", unsafe=True)
+        assert {one for word, one, _ in entries if word == "cuda"} == {state}
+
     def test_a_guard_stands_for_its_own_import(self, tmp_path: Path) -> None:
         guarded = "try:\n    from triton.other import a\nexcept ImportError:\n    a = None\n"
         entries = ledger(tmp_path, f"import triton\nimport triton.language.extra as extra\n{guarded}")

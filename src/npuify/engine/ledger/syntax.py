@@ -141,7 +141,7 @@ class Syntax:
             # What its option is given may be a device; its help is none.
             return Cleared("message", "help=")
         uses = file.uses(whole)
-        if self._is_put_among_modules(whole):
+        if self._is_put_among_modules(whole) or self._is_method_of_unknown(whole):
             return None
         shown = (one for one in uses.destinations if one.use is Use.MESSAGE)
         if _runs_code(node) and all(one.what.endswith(_WRITTEN) for one in shown):
@@ -186,6 +186,27 @@ class Syntax:
         holder = call.func.value if call.func.attr == "update" else call.args[0]
         named = isinstance(holder, ast.Constant) and holder.value == "sys.modules"
         return call.func.attr in ("update", "dict") and (named or file.qualname(holder) == "sys.modules")
+
+    def _is_method_of_unknown(self, node: ast.expr) -> bool:
+        """Whether ``cuda`` is asked for by its name of an object that may be a tensor, and is no flag of it.
+
+        A flag has something to fall back to, or is what a condition asks for.
+        """
+        file = self._file
+        call = file.parent(node)
+        if not isinstance(node, ast.Constant) or node.value != "cuda" or not isinstance(call, ast.Call):
+            return False
+        if getattr(call.func, "id", "") != "getattr" or len(call.args) not in (2, 3) or call.args[1] is not node:
+            return False
+        given = call.args[2] if len(call.args) > 2 else None
+        if given is not None and not (isinstance(given, ast.Constant) and given.value is None):
+            return False
+        around = file.parent(call)
+        if isinstance(around, (ast.BoolOp, ast.UnaryOp, ast.Compare, ast.If, ast.While, ast.Assert)):
+            return False
+        if isinstance(around, ast.IfExp) and around.test is call:
+            return False
+        return not file.values(call.args[0]).is_known
 
     def _is_sought(self, node: ast.expr) -> bool:
         """Whether a text is held against another one."""

@@ -36,6 +36,8 @@ def _words() -> tuple[str, ...]:
         elif row.values:
             words |= {value.rstrip("*") for value in row.values if len(value) > 6}
             words |= {f'{row.keyword}="{value}"' for value in row.values if len(value) <= 6}
+            # Where an option gives the value, it stands elsewhere.
+            words |= {f"{row.keyword}="} if row.severity is Severity.ERROR else set()
         else:
             words.add(f"{row.keyword}=")
     return tuple(sorted(words))
@@ -116,9 +118,14 @@ def _is_meant(value: object, row: ArgumentFact) -> bool:
 
 def _asked_for(node: ast.keyword, row: ArgumentFact, file: PythonFile) -> Iterator[Diagnostic]:
     """What a program may ask for: told with the option, where its default is something else."""
-    if row.severity is not Severity.ERROR or row.values:
+    if row.severity is not Severity.ERROR:
         return
     known = by_default(node.value, file)
+    if row.values:
+        # Which of many values a program will be asked for, nobody knows: its default alone is told.
+        if known is not None and _is_meant(known.value, row):
+            yield _report(node, row, file)
+        return
     said = _report(node, row, file)
     if known is None:
         is_off = _is_off_unless_given(node.value, file)

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
 from npuify.analysis.flow.owners import owner_of_call, owner_of_object, owner_of_table
+from npuify.analysis.values import STRINGS
 from npuify.knowledge.frameworks.vllm import engine_arguments
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
+from npuify.rules.common.defaults.conditions import by_default
 from npuify.rules.common.edits.statements import without_line
 from npuify.rules.common.edits.taking_out import without_argument, without_entry
 from npuify.rules.registry import rule
@@ -168,6 +170,13 @@ def _of_table(table: ast.expr, file: PythonFile) -> bool:
 def _text(value: ast.expr, file: PythonFile) -> str | None:
     if isinstance(value, ast.Constant):
         return str(value.value)
+    if isinstance(value, (ast.Attribute, ast.Name, ast.Subscript)):
+        known = by_default(value, file)
+        if known is not None:
+            return str(known.value) if isinstance(known.value, (str, bool)) else None
+        values = file.values(value)
+        names = {one.name for one in values if one.kind in STRINGS}
+        return names.pop() if len(names) == 1 and values.only(*STRINGS) else None
     return file.code(value).replace("'", '"') if isinstance(value, (ast.Dict, ast.Call)) else None
 
 

@@ -122,7 +122,7 @@ def _of_object(node: ast.Call, word: ast.Constant, file: PythonFile) -> Iterator
         used = True
     elif function == "getattr":
         # ``is_cuda`` is a name of torch's; ``cuda`` is one of many flags.
-        used = not is_method or (isinstance(parent, ast.Call) and parent.func is node)
+        used = not is_method or (isinstance(parent, ast.Call) and parent.func is node) or _is_called_later(node, file)
     else:
         used = any(_reads(item, subject, node, file, called=is_method) for item in file.model.references(attribute))
     if not used:
@@ -139,6 +139,20 @@ def _of_object(node: ast.Call, word: ast.Constant, file: PythonFile) -> Iterator
             subject=f"torch.Tensor.{attribute}",
             needs_torch_npu=True,
         )
+
+
+def _is_called_later(node: ast.Call, file: PythonFile) -> bool:
+    """``move = getattr(model, "cuda")``, of which ``move()`` is all that is done: a flag is not called."""
+    bound = file.parent(node)
+    if len(node.args) > 2 or not isinstance(bound, ast.Assign) or len(bound.targets) != 1:
+        return False
+    name = bound.targets[0]
+    if not isinstance(name, ast.Name):
+        return False
+    frame = file.model.frame(node)
+    uses = [one for one in file.model.references(name.id) if one is not name and file.model.frame(one) is frame]
+    calls = [file.model.parent(one) for one in uses]
+    return bool(calls) and all(isinstance(c, ast.Call) and c.func is one for c, one in zip(calls, uses, strict=True))
 
 
 def _reads(item: ast.AST, subject: ast.expr, asked: ast.Call, file: PythonFile, *, called: bool) -> bool:
