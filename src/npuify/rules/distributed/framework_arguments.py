@@ -50,6 +50,7 @@ def _words() -> tuple[str, ...]:
     Severity.ERROR,
     words=_words(),
     also_in_file=tuple(sorted({row.package for row in arguments()})),
+    without_torch=True,
     evidence=Evidence.DOCUMENTED,
     source="table of arguments",
 )

@@ -31,6 +31,7 @@ _OPTIONS = frozenset(("ray_actor_options", "ray_remote_args", "ray_remote_option
         *("accelerator_type=", "model_source=", "model_loading_config="),
     ),
     also_in_file=("import ray", "from ray"),
+    without_torch=True,
     evidence=Evidence.DOCUMENTED,
     source="Ray's documentation of accelerators: Huawei Ascend is the resource NPU",
 )

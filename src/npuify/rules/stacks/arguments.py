@@ -110,12 +110,12 @@ def _takes(program: StackProgram, call: ast.Call, file: PythonFile) -> bool:
     name = file.qualname(call.func)
     if name is not None and any(fnmatchcase(name, one) for one in program.calls):
         return True
-    if program.stack != "Ultralytics" or not isinstance(call.func, (ast.Attribute, ast.Name)):
+    if program.stack != "Ultralytics" or not isinstance(call.func, (ast.Attribute, ast.Name, ast.Call)):
         return False
-    if isinstance(call.func, ast.Attribute) and call.func.attr not in _METHODS:
-        return False
-    model = call.func.value if isinstance(call.func, ast.Attribute) else call.func
-    return isinstance(model, (ast.Name, ast.Call)) and _is_model(model, program, file)
+    # A method of the model, or the model itself, which an object may hold: self.model("im.jpg", device=0).
+    inner = isinstance(call.func, ast.Attribute) and call.func.attr in _METHODS
+    model = call.func.value if isinstance(call.func, ast.Attribute) and inner else call.func
+    return isinstance(model, (ast.Name, ast.Call, ast.Attribute)) and _is_model(model, program, file)
 
 
 def _is_model(node: ast.expr, program: StackProgram, file: PythonFile) -> bool:
@@ -123,6 +123,10 @@ def _is_model(node: ast.expr, program: StackProgram, file: PythonFile) -> bool:
     if isinstance(node, ast.Call):
         name = file.qualname(node.func)
         return name is not None and any(fnmatchcase(name, one) for one in program.calls)
+    if isinstance(node, ast.Attribute):
+        held = [file.model.parent(one) for one in file.model.references(node.attr) if file.code(one) == file.code(node)]
+        given = [one.value for one in held if isinstance(one, ast.Assign)]
+        return bool(given) and all(isinstance(one, ast.Call) and _is_model(one, program, file) for one in given)
     found = file.scope(node).lookup(node.id) if isinstance(node, ast.Name) else None
     bound = [bound_by(one, file.model) for one in found[1]] if found is not None else []
     return bool(bound) and all(
