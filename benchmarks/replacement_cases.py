@@ -484,6 +484,49 @@ def sparse_conv() -> Case:
     return run, plain
 
 
+def scatter() -> Case:
+    """Sums, against index_add."""
+    values, index = torch.randn(20000, 64), torch.randint(0, 500, (20000,))
+    function = module("scatter").scatter_sum
+    plain = torch.zeros(500, 64)
+    return lambda: function(values, index, 0, None, 500), lambda: plain.index_add(0, index, values)
+
+
+def splatting() -> Case:
+    """Pixels that stay, against a copy."""
+    frame, way = torch.randn(4, 8, 64, 64), torch.zeros(4, 2, 64, 64)
+    out = torch.zeros_like(frame)
+
+    def run() -> Any:
+        out.zero_()
+        module("splatting").splatting_forward_cuda(frame, way, out)
+        return out
+
+    return run, lambda: frame * 1
+
+
+def sru() -> Case:
+    """128 times, against the form that the paper has."""
+    time, batch, size = 128, 16, 64
+    u, x = torch.randn(time, batch, size, 3), torch.randn(time, batch, size)
+    weight, bias, init = torch.randn(2, size), torch.randn(2, size), torch.randn(batch, size)
+
+    def run() -> Any:
+        function = module("sru").sru_forward_simple
+        return function(u, x, weight, bias, init, None, None, time, batch, size)[0]
+
+    def plain() -> Any:
+        state, made = init, []
+        for step in range(time):
+            forget = torch.sigmoid(u[step, ..., 1] + weight[0] * state + bias[0])
+            reset = torch.sigmoid(u[step, ..., 2] + weight[1] * state + bias[1])
+            state = state * forget + u[step, ..., 0] * (1 - forget)
+            made.append(state * reset + x[step] * (1 - reset))
+        return torch.stack(made)
+
+    return run, plain
+
+
 def structured_kernels() -> Case:
     """Against complex numbers in one table."""
     v, w = (torch.randn(64, 32, dtype=torch.complex64) for _ in range(2))
@@ -615,7 +658,10 @@ CASES: dict[str, Callable[[], Case]] = {
             rotary_embedding,
             rotated_boxes,
             rotated_regions,
+            scatter,
             sparse_conv,
+            splatting,
+            sru,
             structured_kernels,
         ),
         *(transducer_loss, upfirdn2d, voxel_adam, voxel_rays, window_process, wkv_heads),

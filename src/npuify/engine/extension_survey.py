@@ -21,6 +21,10 @@ _LARGEST: Final = 4_000_000
 """Bytes; larger files hold tables of numbers, or are made by a program."""
 
 
+_BINDING: Final = (b"PYBIND11_MODULE", b"TORCH_LIBRARY", b"RegisterOperators")
+"""Words of which one stands in every file that hands something to Python."""
+
+
 class ExtensionSurvey(NamedTuple):
     """What the project's own extensions hand to Python, and what is known now of the files that say so."""
 
@@ -93,7 +97,7 @@ def _until_one_may_bind(native: Sequence[ProjectFile], cache: ScanCache) -> dict
         found = cache.file(file.relative, now)
         if found is None or found.may_bind is None:
             data = _bytes(file.location)
-            may_bind = b"PYBIND11_MODULE" in data or b"TORCH_LIBRARY" in data
+            may_bind = any(word in data for word in _BINDING)
             found = CachedFile(now, content_digest(data), False, False, may_bind=may_bind)
         known[file.relative] = found
         if found.may_bind:

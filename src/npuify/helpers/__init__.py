@@ -67,7 +67,9 @@ def kernel_module(family: str) -> str:
 def _kernel_files() -> dict[str, Path]:
     """The modules of ``helpers/replacements`` and its folders by their names, which no two share."""
     top = Path(__file__).parent / "replacements"
-    return {path.stem: path for path in [*top.glob("*/[!_]*.py"), *top.glob("*.py")]}
+    found = {path.stem: path for path in [*top.glob("*/[!_]*.py"), *top.glob("*.py")]}
+    # What a package computes is the same where a project holds the package's own sources.
+    return found | {"scatter": top.with_name("packages") / "scatter.py"}
 
 
 @cache

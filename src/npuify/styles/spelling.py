@@ -71,15 +71,3 @@ def in_annotation(node: ast.AST, file: PythonFile) -> bool:
             return False
         current = up
     return False
-
-
-def needs_parentheses(node: ast.AST, file: PythonFile) -> bool:
-    """Whether a comparison in place of ``node`` has to be put into parentheses."""
-    parent = file.parent(node)
-    if isinstance(parent, (ast.If, ast.While, ast.Assert, ast.BoolOp, ast.Return, ast.Assign, ast.AnnAssign)):
-        return False
-    if isinstance(parent, ast.Call):
-        return parent.func is node
-    if isinstance(parent, ast.UnaryOp):
-        return not isinstance(parent.op, ast.Not)
-    return not isinstance(parent, (ast.IfExp, ast.keyword, ast.NamedExpr))

@@ -154,6 +154,77 @@ def test_bindings_of_torch_library() -> None:
     ]
 
 
+REGISTERING = [
+    'static auto registry = torch::RegisterOperators("lib::add", &add_cuda);',
+    'static auto registry = torch::RegisterOperators().op("lib::add", &add_cuda);',
+    'static auto registry =\n    torch::RegisterOperators()\n        .op("lib::other", &other)\n        .op("lib::add", &add_cuda);',
+    'static torch::RegisterOperators registry("lib::add(Tensor x) -> Tensor", &add_cuda);',
+    'static auto registry = torch::jit::RegisterOperators("lib::add", &add_cuda);',
+    'static auto registry = c10::RegisterOperators().op("lib::add(Tensor x) -> Tensor", &here::add_cuda);',
+    (
+        'static auto registry = c10::RegisterOperators().op("lib::add", torch::RegisterOperators::options()'
+        ".kernel<decltype(add_cuda), &add_cuda>(c10::DispatchKey::CUDA));"
+    ),
+]
+
+
+@pytest.mark.parametrize("code", REGISTERING)
+def test_bindings_by_objects(code: str) -> None:
+    found = [one for one in read_native(b"#include <torch/script.h>\n" + code.encode()).bindings if one.name == "add"]
+    (binding,) = found
+    assert (binding.library, binding.module, binding.targets) == ("lib", "", ("add_cuda",))
+    assert binding.key == ("CUDA" if "DispatchKey" in code else "")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        '// torch::RegisterOperators("lib::add", &add_cuda);',
+        'void f() { other.op("lib::add", &add_cuda); }',
+        'static auto x = RegisterOperatorsOfMine("lib::add", &add_cuda);',
+        'static auto x = torch::RegisterOperators("no_library", &add_cuda);',
+        "static auto x = torch::RegisterOperators(NAME, &add_cuda);",
+    ],
+)
+def test_no_bindings_by_objects(code: str) -> None:
+    assert not read_native(b"// RegisterOperators\n#include <torch/script.h>\n" + code.encode()).bindings
+
+
+AUTOGRAD = """
+#include <torch/script.h>
+at::Tensor add_cuda(at::Tensor x);
+at::Tensor plain(at::Tensor x) { return x + 1; }
+class Add : public torch::autograd::Function<Add> {
+ public:
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, at::Tensor x) { return {add_cuda(x)}; }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list g) { return g; }
+};
+class Plain : public torch::autograd::Function<Plain> {
+ public:
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext *ctx, at::Tensor x) { return {plain(x)}; }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext *ctx, torch::autograd::variable_list g) { return g; }
+};
+at::Tensor add(at::Tensor x) { return Add::apply(x)[0]; }
+at::Tensor one(at::Tensor x) { return Plain::apply(x)[0]; }
+static auto registry = torch::RegisterOperators().op("lib::add", &add).op("lib::one", &one);
+"""
+
+
+def test_an_autograd_function_of_c_is_followed_to_its_kernel(tmp_path: Path) -> None:
+    """So torch_scatter's operators are written: ``apply`` of a class runs its two methods."""
+    setup = SETUP.replace("csrc/bind.cpp", "csrc/reg.cpp")
+    (tmp_path / "csrc").mkdir()
+    (tmp_path / "setup.py").write_text(setup)
+    (tmp_path / "csrc/reg.cpp").write_text(AUTOGRAD)
+    (tmp_path / "csrc/add.cu").write_bytes(ADD)
+    (tmp_path / "run.py").write_text("import torch\n\nprint(torch.ops.lib.add(torch.ones(2).cuda()))\n")
+    operators = {one.name: one for one in npuify.scan([tmp_path], Options(cache=False, jobs=1)).survey.operators}
+    assert operators["add"].kernels == ("add_kernel",)
+    assert operators["add"].module == "torch.ops.lib"
+    assert operators["add"].calls == ("run.py:3",)
+    assert operators["one"].difficulty == "host"
+
+
 def test_a_kernel_that_a_macro_hides_from_the_grammar_is_found() -> None:
     code = b"#include <ATen/ATen.h>\nSTRANGE_MACRO(T, ({)\n__global__ void hidden(float* a) { __syncthreads(); if (a) { a[0] = 1; } }\n"
     assert [(one.name, one.is_kernel, one.uses) for one in read_native(code).functions] == [

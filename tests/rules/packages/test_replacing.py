@@ -698,6 +698,24 @@ def test_other_forms_of_imports(tmp_path: Path, form: str, style: str) -> None:
 
 
 @pytest.mark.usefixtures("known")
+def test_what_is_built_where_the_replaced_import_fails_stops_nothing(tmp_path: Path) -> None:
+    """The other attempt, which compiles at run time, is not reached any more."""
+    again = """\
+try:
+    from . import pick_ext
+except ImportError:
+    from torch.utils.cpp_extension import load
+
+    pick_ext = load(name="picking", sources=["pick.cpp", "pick_kernel.cu"])
+"""
+    source, target = _write(tmp_path / "in", PROJECT), tmp_path / "out"
+    _write(source, {"net/ops/pick.py": WRAPPER.replace("from . import pick_ext\n", again)})
+    npuify.migrate(source, target, REPLACE)
+    found = npuify.scan([target], REPLACE)
+    assert [one.severity.name for one in found.findings if one.code == "NPU632"] == ["INFO"]
+
+
+@pytest.mark.usefixtures("known")
 def test_a_file_that_only_sees_whether_it_is_there(tmp_path: Path) -> None:
     """apex's multi_tensor_apply imports amp_C and calls nothing of it."""
     asks = "try:\n    import pick_ext\n\n    THERE = True\nexcept ImportError:\n    THERE = False\n"
@@ -800,6 +818,38 @@ def test_a_library_that_is_another_or_has_more_in_python_stays(tmp_path: Path, c
 
 
 @pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(
+    ("body", "replaced"),
+    [
+        ('throw "no GPU";', True),
+        ('AT_ERROR("no GPU");', True),
+        ('TORCH_CHECK(false, "no GPU");', True),
+        ("return points;", False),
+        ('if (size) { throw "no GPU"; }\n    return points;', False),
+    ],
+)
+def test_what_is_built_without_cuda_and_only_fails_counts_for_nothing(
+    tmp_path: Path, body: str, replaced: bool
+) -> None:
+    """SRU loads a second library where the first cannot be compiled; each of its operators fails."""
+    second = f"""\
+#include <torch/extension.h>
+at::Tensor pick(const at::Tensor& points, int size, int pad) {{
+    {body}
+}}
+static auto registry = torch::RegisterOperators("picking::pick", &pick);
+"""
+    first = BINDING[: BINDING.index("PYBIND11")] + 'static auto r = torch::RegisterOperators("picking::pick", &pick);\n'
+    text = OF_LIBRARY["net/ops/pick.py"].replace(
+        "\n\ndef pick",
+        'if not torch.cuda.is_available():\n    load(name="picking", sources=["none.cpp"], is_python_module=False)\n\n\ndef pick',
+    )
+    files = {**OF_LIBRARY, "net/ops/pick.py": text, "net/ops/pick.cpp": first, "net/ops/none.cpp": second}
+    diff = npuify.migrate(_write(tmp_path, files), None, REPLACE, mode="diff").diff
+    assert ("+    return npuify_picking.pick(points, size, 0)" in diff) == replaced
+
+
+@pytest.mark.usefixtures("known")
 def test_a_library_under_another_name_is_taken_whole_or_not_at_all(tmp_path: Path) -> None:
     text = OF_LIBRARY["net/ops/pick.py"].replace("def pick", "PICKING = torch.ops.picking\n\n\ndef pick")
     source, target = _write(tmp_path / "in", {**OF_LIBRARY, "net/ops/pick.py": text}), tmp_path / "out"
@@ -869,8 +919,8 @@ def test_explain_tells_of_a_family_and_of_a_name() -> None:
 
 
 RECORDED_DIGESTS = {
-    "plain": "d860ee6b9fe15432",
-    "functor": "2fcc4aaa89e81a7a",
+    "plain": "0d0cfdad1b073511",
+    "functor": "aba1705b4467d7e5",
     "fused/one.cpp": "c1caee994fac3523",
     "fused/two.cpp": "35c91b2b51482b2b",
 }

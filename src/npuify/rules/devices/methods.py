@@ -13,6 +13,8 @@ from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
 from npuify.rules.common.paddle import is_of_paddle
 from npuify.rules.common.refusals import opens_refusal, refused_test
+from npuify.rules.common.scripted import in_script
+from npuify.rules.common.statements import needs_parentheses
 from npuify.rules.devices.own_cuda import may_be
 from npuify.rules.registry import rule
 
@@ -180,7 +182,28 @@ def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
             keyword.arg not in ("device", "non_blocking", "memory_format", None) for keyword in parent.keywords
         ):
             return
+    if called and in_script(node, file):
+        yield from _to_npu(node, file)
+        return
     yield from _renamed(node, "npu", ".cuda() is .npu() on the NPU", file)
+
+
+def _to_npu(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """``x.cuda()`` in a function that TorchScript compiles, which knows no method ``npu``."""
+    safety, why = receiver(node, file)
+    call, span = file.parent(node), file.source.attribute_span(node)
+    if safety is None or not isinstance(call, ast.Call):
+        return
+    plain = span is not None and not call.args and not call.keywords
+    yield file.report(
+        node,
+        phrase(".cuda() does not reach the NPU, and TorchScript knows no .npu(){why}", why=why),
+        edits=[file.edit(span[0], file.source.end(call), 'to("npu")')] if plain and span is not None else (),
+        safety=safety if plain else Safety.MANUAL,
+        subject="torch.Tensor.cuda",
+        advice="" if plain else 'write .to("npu") with its arguments',
+        needs_torch_npu=True,
+    )
 
 
 def _renamed(node: ast.Attribute, new: str, message: str, file: PythonFile) -> Iterator[Diagnostic]:
@@ -248,7 +271,28 @@ def is_cuda(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     if opens_refusal(node, file):
         yield refused_test(node, file, "torch.Tensor.is_cuda", is_replaced=True)
         return
+    if in_script(node, file) and file.rename_attribute(node, "is_npu") is not None:
+        yield from _by_type(node, file)
+        return
     yield from _renamed(node, "is_npu", ".is_cuda is false on the NPU; use .is_npu", file)
+
+
+def _by_type(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """``x.is_cuda`` in a function that TorchScript compiles, which knows no ``is_npu``."""
+    safety, why = receiver(node, file)
+    beside = file.parent(node)
+    others = beside.values if isinstance(beside, ast.BoolOp) and isinstance(beside.op, ast.Or) else ()
+    if safety is None or any(file.code(one) == f'{file.code(node.value)}.device.type == "npu"' for one in others):
+        return
+    test = f'{file.code(node.value)}.device.type == "npu"'
+    yield file.report(
+        node,
+        phrase(".is_cuda is false on the NPU, and TorchScript knows no .is_npu{why}", why=why),
+        edits=[file.replace(node, f"({test})" if needs_parentheses(node, file) else test)],
+        safety=safety,
+        subject="torch.Tensor.is_cuda",
+        needs_torch_npu=True,
+    )
 
 
 @rule(

@@ -19,6 +19,11 @@ _TOKEN: Final = re.compile(
     r"[uUlLfF]*|<<<|>>>|->|::|\+\+|--|&&|\|\||[-+*/%&|^=!<>]=|\S"
 )
 _UNSEEN: Final = re.compile(r"//[^\n]*|/\*.*?\*/|^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", re.DOTALL | re.MULTILINE)
+_CONDITION: Final = re.compile(
+    r"^[ \t]*#[ \t]*(ifdef|ifndef|if|elif|else|endif)\b((?:[^\n\\]|\\.|\\\n)*)", re.DOTALL | re.MULTILINE
+)
+"""What the preprocessor decides, which is a part of the form."""
+_COMMENT: Final = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _WITHOUT_MEANING: Final = frozenset(
     "const __restrict__ __restrict inline static __forceinline__ __inline__ __host__ __device__ __global__ extern "
     "torch at c10 std constexpr volatile".split()
@@ -28,6 +33,12 @@ _CHECKS: Final = re.compile(
     r"CUDA_CHECK\w*|THCudaCheck|cudaGetDevice|cudaSetDevice|cudaDeviceSynchronize|printf|fprintf|__syncwarp|assert)"
 )
 """Macros and functions that stop a program, tell something or wait, and compute nothing."""
+_IN_CHECKS: Final = frozenset(
+    "if while do for sizeof defined exit throw runtime_error fprintf printf cudaGetErrorString cudaGetLastError "
+    "get_str cudaPeekAtLastError cudaDeviceSynchronize abort error value_error AT_ERROR TORCH_ERROR is_same "
+    "static_cast string to_string str is_cuda TypedTensor ifdef ifndef else endif elif ScalarType is_contiguous".split()
+)
+"""What checks may call."""
 _LAUNCH_TYPES: Final = frozenset(
     "dim3 cudaStream_t cudaError_t OptionalCUDAGuard CUDAGuard DeviceGuard OptionalDeviceGuard".split()
 )
@@ -54,6 +65,13 @@ _LAUNCHED: Final = re.compile(
     r"(\w+)\s*(?:<[^;{}()]*>)?\s*<<<|=\s*&\s*(?:\w+::)*(\w+)\s*<[^;{}()]*>\s*;|\b(\w+_kernel|kernel_\w+)\s*<"
 )
 """Kernels that are launched, and those that are launched through a variable."""
+_DISPATCH: Final = re.compile(r"AT_DISPATCH_FLOATING_TYPES(?:_AND_?(?:HALF|\d)?)?|AT_DISPATCH_FLOATING_TYPES_AND_HALF")
+"""torch's macros that choose a floating type; which half ones they have among them does not touch the others."""
+_HEADS: Final = frozenset(("if", "else", "for", "while", "do", "switch", "case", "default"))
+_TAKES_MESSAGES: Final = re.compile(
+    r"[A-Z][A-Z0-9_]+|f?printf|runtime_error|invalid_argument|value_error|error|warn\w*|exit|assert|static_assert"
+)
+"""Macros and functions of which a text is the name of what runs, or what is said where it fails."""
 _IS_CUDA: Final = re.compile(r" (?:type|device) \( \) \. is_cuda\b")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
@@ -69,6 +87,10 @@ class Form(NamedTuple):
     """The kernels that it launches."""
     qualified: tuple[str, ...] = ()
     """The names behind ``::``: where the project defines such a function, its code belongs to the form."""
+    checks: tuple[str, ...] = ()
+    """The checks that are left out: where the project defines one itself, it has to be read."""
+    own: frozenset[str] = frozenset()
+    """Its variables and the members that it names: a macro may be called the same."""
 
 
 def form_of(text: str, *, keep_names: bool = False) -> Form:
@@ -78,7 +100,11 @@ def form_of(text: str, *, keep_names: bool = False) -> Form:
         text: its head, from the brackets with the parameters on, and its body.
         keep_names: names of variables count. For types, whose members others call by their names.
     """
-    tokens = _IS_CUDA.sub(" is_cuda", " ".join(_kept(_tokens(text)))).split()
+    checks: list[str] = []
+    kept = list(_without_braces(list(_dispatched(list(_kept(_tokens(text), checks))))))
+    tokens = _IS_CUDA.sub(" is_cuda", " ".join(kept)).split()
+    members: set[str] = set()
+    types: set[str] = set()
     names: dict[str, str] = {}
     holes: list[str] = []
     qualified: list[str] = []
@@ -90,13 +116,16 @@ def form_of(text: str, *, keep_names: bool = False) -> Form:
             out.append(_number(token) if token[0].isdigit() or token[0] == "." else token)
         elif token in _TYPES or token in _WORDS or before in (".", "->"):
             out.append(_SAME.get(token, token))
+            members.add(token)
         elif token in names:
             out.append(names[token])
         elif after == "::" or before == "::":
             out.append(_SAME.get(token, token))
             if before == "::":
                 qualified.append(token)
-        elif not keep_names and _declares(tokens, at):
+        elif not keep_names and _declares(tokens, at, types):
+            if before in ("typename", "class"):
+                types.add(token)
             names[token] = f"v{len(names)}"
             out.append(names[token])
         else:
@@ -104,7 +133,23 @@ def form_of(text: str, *, keep_names: bool = False) -> Form:
             holes.append(token)
             out.append("@")
     digest = blake2b(" ".join(out).encode(), digest_size=8).hexdigest()
-    return Form(digest, tuple(holes), _launched(joined_launches(text)), tuple(qualified))
+    own = frozenset(names) | members
+    return Form(digest, tuple(holes), _launched(joined_launches(text)), tuple(qualified), tuple(checks), own)
+
+
+def redefinable(own: frozenset[str]) -> frozenset[str]:
+    """Words of the language and of CUDA, which a macro should not be called, beside the names of a form itself."""
+    return own | _TYPES | _WORDS | _WITHOUT_MEANING
+
+
+def computes(macro: str) -> bool:
+    """Whether a macro called like a check does more than to check: an assignment, a call of something else."""
+    tokens = _tokens(macro)
+    if _changes(tokens):
+        return True
+    called = [one for at, one in enumerate(tokens) if tokens[at + 1 : at + 2] == ["("] and _NAME.fullmatch(one)]
+    methods = {one for at, one in enumerate(tokens) if at and tokens[at - 1] in (".", "->")}
+    return any(not _CHECKS.fullmatch(one) and one not in _IN_CHECKS and one not in methods for one in called)
 
 
 def joined_launches(text: str) -> str:
@@ -122,6 +167,7 @@ def filled(digest: str, forms: Sequence[str]) -> str:
 
 
 def _tokens(text: str) -> list[str]:
+    text = _CONDITION.sub(r" ;%%\1 (\2 );", _COMMENT.sub(" ", text)) if "#" in text else text
     return _TOKEN.findall(joined_launches(_UNSEEN.sub(" ", text)))
 
 
@@ -133,19 +179,23 @@ def _number(token: str) -> str:
     return plain
 
 
-def _declares(tokens: Sequence[str], at: int) -> bool:
+def _declares(tokens: Sequence[str], at: int, types: set[str]) -> bool:
     """Whether a name seen for the first time is declared there: a type stands before it, and no call follows.
+
+    ``types`` are the template's own.
 
     When in doubt it is not: then its name counts, and a function with other names has another form.
     """
     before, after = tokens[at - 1] if at else "", tokens[at + 1] if at + 1 < len(tokens) else ""
+    if before in ("typename", "class") or (before == "..." and at > 1 and tokens[at - 2] in ("typename", "class")):
+        return True
     if after == "<<<" or (after == "(" and before not in _TYPES):
         return False
     while before in ("*", "&"):
         at -= 1
         before = tokens[at - 1] if at else ""
         if before not in ("*", "&"):
-            return before in _TYPES or before.endswith("_t")
+            return before in _TYPES or before.endswith("_t") or before in types
     if before == ">":
         return _closes_type(tokens, at - 1)
     return before in _TYPES or bool(_NAME.fullmatch(before) and before not in _WORDS)
@@ -162,31 +212,43 @@ def _closes_type(tokens: Sequence[str], at: int) -> bool:
     return False
 
 
-def _kept(tokens: Sequence[str]) -> Iterator[str]:
-    """The tokens without those that do not touch the results; texts are empty."""
+def _kept(tokens: Sequence[str], checks: list[str]) -> Iterator[str]:
+    """The tokens without those that do not touch the results; messages are empty texts.
+
+    Args:
+        tokens: those of the text.
+        checks: the checks that are left out are put here.
+    """
     streams: set[str] = set()
-    at, start_of_statement = 0, True
+    callers: list[str] = []
+    at, start_of_statement, failing, inside = 0, True, False, False
     while at < len(tokens):
         token = tokens[at]
         if start_of_statement and _CHECKS.fullmatch(token) and tokens[at + 1 : at + 2] == ["("]:
-            at = _after_brackets(tokens, at + 1)
-            while tokens[at : at + 1] == [";"]:
-                at += 1
-            continue
+            behind = _after_brackets(tokens, at + 1)
+            if not _changes(tokens[at + 2 : behind - 1]):
+                checks.append(token)
+                at = behind
+                while tokens[at : at + 1] == [";"]:
+                    at += 1
+                continue
         if start_of_statement:
             end = _statement_end(tokens, at)
             words = tokens[at:end]
             if _is_of_launch(words):
                 streams.update(_declared_streams(words))
+                yield from _extents(words)
                 at = end
                 continue
             if token == "if" and "cudaSuccess" in tokens[at : _after_brackets(tokens, at + 1)]:
                 at = _after_block(tokens, _after_brackets(tokens, at + 1))
                 continue
         if token == "<<<":
-            while at < len(tokens) and tokens[at] != ">>>":
-                at += 1
-            at += 1
+            end = at
+            while end < len(tokens) and tokens[end] != ">>>":
+                end += 1
+            yield from _extents(tokens[at:end])
+            at = end + 1
             continue
         if token == "," and tokens[at + 1 : at + 2] == ["cudaStream_t"] and at + 2 < len(tokens):
             streams.add(tokens[at + 2])
@@ -196,9 +258,115 @@ def _kept(tokens: Sequence[str]) -> Iterator[str]:
             at += 2
             continue
         start_of_statement = token in (";", "{", "}")
-        if token not in _WITHOUT_MEANING and not (token == "::" and tokens[at - 1] in _WITHOUT_MEANING):
-            yield '""' if token[0] == '"' else token
+        inside = inside or token == "{"
+        if token == "(":
+            callers.append(tokens[at - 1] if at else "")
+        elif token == ")":
+            del callers[-1:]
+        failing = token == "throw" or (failing and not start_of_statement)
+        if token == "static" and inside and _is_kept_between_calls(tokens, at):
+            yield token
+        elif token not in _WITHOUT_MEANING and not (token == "::" and tokens[at - 1] in _WITHOUT_MEANING):
+            is_message = failing or tokens[at - 1] == "<<" or any(_TAKES_MESSAGES.fullmatch(one) for one in callers)
+            yield '""' if token[0] == '"' and is_message else "_".join(token.split()) if token[0] == '"' else token
         at += 1
+
+
+def _extents(words: Sequence[str]) -> Iterator[str]:
+    """How many extents what is launched has, where it is more than one, and which of them are 1.
+
+    How wide it is does not count; but a kernel that runs for each of one extent more adds everything once more.
+    """
+    for at, word in enumerate(words):
+        named = words[at + 1 : at + 2] if word == "dim3" else []
+        opened = at + 1 if named == ["("] else at + 2
+        if word != "dim3" or words[opened : opened + 1] != ["("]:
+            continue
+        end, depth = _after_brackets(words, opened), 0
+        parts: list[list[str]] = [[]]
+        for inner in words[opened + 1 : end - 1]:
+            depth += {"(": 1, ")": -1}.get(inner, 0)
+            if inner == "," and not depth:
+                parts.append([])
+            else:
+                parts[-1].append(inner)
+        made = "".join("1" if part == ["1"] else "n" for part in parts).rstrip("1")
+        if len(made) > 1:
+            yield f"<{made}>"
+
+
+def _dispatched(tokens: Sequence[str]) -> Iterator[str]:
+    """The tokens, of torch's macros for floating types only the type that is asked and what is done with it."""
+    at = 0
+    while at < len(tokens):
+        if _DISPATCH.fullmatch(tokens[at]) and tokens[at + 1 : at + 2] == ["("]:
+            end = _after_brackets(tokens, at + 1)
+            given = tokens[at + 2 : end - 1]
+            name = next((place for place, one in enumerate(given) if one == '""'), None)
+            if name is not None and given[name - 1 : name] == [","] and given[name + 1 : name + 2] == [","]:
+                # The last argument before the name is the type; AND2 and its like have others before it.
+                depth, first = 0, name - 1
+                while first and not (depth == 0 and given[first - 1] == ","):
+                    first -= 1
+                    depth += {")": 1, "(": -1}.get(given[first], 0)
+                rest = given[name + 2 :]
+                if rest[:1] == ["("] and _after_brackets(rest, 0) == len(rest):
+                    rest = rest[1:-1]
+                yield from ("AT_DISPATCH_FLOATING_TYPES", "(", *given[first : name - 1], ",")
+                yield from _dispatched(rest)
+                yield ")"
+                at = end
+                continue
+        yield tokens[at]
+        at += 1
+
+
+def _without_braces(tokens: Sequence[str]) -> Iterator[str]:
+    """The tokens without the braces around a single statement of a condition or loop."""
+    left_out: set[int] = set()
+    for at, token in enumerate(tokens):
+        if (
+            token != "{"
+            or not at
+            or tokens[at - 1] not in (")", "else")
+            or (tokens[at - 1] == ")" and not _heads(tokens, at - 1))
+        ):
+            continue
+        end = at + 1
+        while end < len(tokens) and tokens[end] not in ("{", "}"):
+            end += 1
+        inside = tokens[at + 1 : end]
+        single = inside[-1:] == [";"] and inside.count(";") == 1
+        if tokens[end : end + 1] == ["}"] and single and _HEADS.isdisjoint(inside) and "%%" not in " ".join(inside):
+            left_out.update((at, end))
+    return (token for at, token in enumerate(tokens) if at not in left_out)
+
+
+def _heads(tokens: Sequence[str], close: int) -> bool:
+    """Whether the brackets that end there are those of a condition or a loop."""
+    depth, at = 0, close
+    while at >= 0:
+        depth += {")": 1, "(": -1}.get(tokens[at], 0)
+        if not depth:
+            return at > 0 and tokens[at - 1] in ("if", "for", "while")
+        at -= 1
+    return False
+
+
+def _changes(given: Sequence[str]) -> bool:
+    """Whether what a check is given changes anything: an assignment, or a method that writes into its tensor."""
+    for at, word in enumerate(given):
+        if word in ("=", "++", "--", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "%=") and given[at - 1] != "[":
+            return True
+        if word.endswith("_") and word[0] != "_" and given[at + 1 : at + 2] == ["("]:
+            return True
+    return False
+
+
+def _is_kept_between_calls(tokens: Sequence[str], at: int) -> bool:
+    """Whether ``static`` there makes a variable that keeps its value."""
+    around = {*tokens[max(0, at - 1) : at], *tokens[at + 1 : at + 2]}
+    return around.isdisjoint(("const", "constexpr", "inline", "__device__", "__forceinline__", "__host__"))
 
 
 def _is_of_launch(words: Sequence[str]) -> bool:

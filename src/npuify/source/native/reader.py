@@ -11,9 +11,10 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from npuify.source.native.file import Binding, Function, NativeFile
+from npuify.source.native.registering import registered_operators
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tree_sitter import Node
 
@@ -69,6 +70,8 @@ _BINDING = re.compile(r"^(?:STABLE_)?(PYBIND11_MODULE|TORCH_LIBRARY(?:_FRAGMENT|
 _REGISTERED = re.compile(rb"^[ \t]*REGISTER_(\w+)_IMPL\(\s*(\w+)\s*,(?:\s*(\w+)\s*,)?\s*(\w+)\s*\)", re.MULTILINE)
 _THROUGH_MACRO = re.compile(rb"\b[A-Z][A-Z0-9_]{3,}\(\s*([a-z]\w*)\s*[,)]")
 _NAMED_KERNEL = re.compile(rb"\b\w*[kK]ernel\w*")
+_AUTOGRAD = re.compile(rb"\b(?:class|struct)\s+(\w+)\s*:\s*public\s+(?:\w+::)*Function\s*<[^{};]*>\s*\{")
+_APPLIED = re.compile(rb"\b(\w+)::apply\s*\(")
 _BLOCK = re.compile(rb"\)\s*(?:const\s*|noexcept\s*|override\s*)*\{")
 _HEAD = re.compile(rb"([A-Za-z_]\w*)\s*\Z")
 _NOT_CALLS: Final = frozenset(
@@ -130,6 +133,8 @@ def read_native(data: bytes) -> NativeFile:
         for name, line, text, _ in _by_braces(plain):
             if name not in known and not any(function.name == name for function in functions.values()):
                 functions[name, line] = _function(name, line, False, text, marks)
+    bindings += registered_operators(root, data)
+    functions.update(_autograd_functions(functions.values(), plain))
     registered = tuple(
         (interface.decode(), (key or kind).decode(), implementation.decode())
         for kind, interface, key, implementation in _REGISTERED.findall(plain)
@@ -137,8 +142,25 @@ def read_native(data: bytes) -> NativeFile:
     return NativeFile(tuple(functions.values()), tuple(bindings), registered)
 
 
-def defined_functions(data: bytes) -> Iterator[tuple[str, str]]:
-    """Each function that a file defines: its name, and its text from the parameters on."""
+def _autograd_functions(functions: Iterable[Function], plain: bytes) -> Iterator[tuple[tuple[str, int], Function]]:
+    """What ``Name::apply`` runs of each class of C++ that is an autograd function: its two methods.
+
+    Args:
+        functions: those of the file.
+        plain: its text without comments, on the same lines.
+    """
+    for match in _AUTOGRAD.finditer(plain):
+        first = plain.count(b"\n", 0, match.start()) + 1
+        last = first + block_at(plain, match.end() - 1).count(b"\n")
+        inside = [one for one in functions if first <= one.line <= last and one.name in ("forward", "backward")]
+        name = f"{match.group(1).decode()}::apply"
+        uses = {use for one in inside for use in one.uses}
+        calls = {call for one in inside for call in one.calls}
+        yield (name, first), Function(name, first, False, tuple(sorted(uses)), tuple(sorted(calls)))
+
+
+def defined_functions(data: bytes) -> Iterator[tuple[str, str, int]]:
+    """Each function that a file defines: its name, its text from the parameters on, and about where it begins."""
     known: set[str] = set()
     root = _parser().parse(data).root_node
     for node in _definitions(root):
@@ -149,7 +171,9 @@ def defined_functions(data: bytes) -> Iterator[tuple[str, str]]:
         parameters = declarator.child_by_field_name("parameters") if declarator is not None else None
         if name and not is_binding and parameters is not None and body is not None:
             known.add(name)
-            yield name, data[parameters.start_byte : node.end_byte].decode("utf-8", "replace")
+            text = data[parameters.start_byte : node.end_byte].decode("utf-8", "replace")
+            head = _of_template(node, declarator, data) if declarator is not None else ""
+            yield name, head + text, parameters.start_byte
     plain = _COMMENT.sub(b" ", data)
     for match in _KERNEL.finditer(plain):
         kernel = match.group(1).decode()
@@ -157,11 +181,24 @@ def defined_functions(data: bytes) -> Iterator[tuple[str, str]]:
         if kernel not in known and kernel != "__launch_bounds__" and block:
             known.add(kernel)
             start = plain.index(block, match.end())
-            yield kernel, plain[match.end() - 1 : start].decode("utf-8", "replace") + block.decode("utf-8", "replace")
+            whole = plain[match.end() - 1 : start] + block
+            yield kernel, whole.decode("utf-8", "replace"), max(0, data.find(kernel.encode()))
     if root.has_error:
-        for name, _, _, text in _by_braces(plain):
+        for name, _, _, braced in _by_braces(plain):
             if name not in known:
-                yield name, text.decode("utf-8", "replace")
+                yield name, braced.decode("utf-8", "replace"), max(0, data.find(name.encode()))
+
+
+def _of_template(node: Node, declarator: Node, data: bytes) -> str:
+    """The parameters of a function's template, with what stands where they are not given, and of which case."""
+    above, inner = node.parent, declarator.child_by_field_name("declarator")
+    taken = (
+        above.child_by_field_name("parameters") if above is not None and above.type == "template_declaration" else None
+    )
+    named = data[inner.start_byte : inner.end_byte] if inner is not None else b""
+    case = b"<" + named.partition(b"<")[2] if b"<" in named and b"operator" not in named else b""
+    text = (data[taken.start_byte : taken.end_byte] if taken is not None else b"") + case
+    return text.decode("utf-8", "replace")
 
 
 @cache
@@ -236,6 +273,7 @@ def _calls(text: bytes) -> tuple[str, ...]:
     text = _OPEN_LAUNCH.sub(b"<<<", text)
     names = {(one or other).decode("ascii", "replace") for one, other in _CALL.findall(text)}
     names |= {name.decode("ascii", "replace") for name in _THROUGH_MACRO.findall(text)}
+    names |= {f"{name.decode('ascii', 'replace')}::apply" for name in _APPLIED.findall(text)}
     # Kernels are also launched through a pointer to them.
     names |= {name.decode("ascii", "replace") for name in _NAMED_KERNEL.findall(text)}
     return tuple(sorted(names - _NOT_CALLS))

@@ -9,13 +9,14 @@ from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Safety
 from npuify.rules.common.helper_branches import helper
+from npuify.rules.common.scripted import in_script
+from npuify.rules.common.statements import needs_parentheses
 from npuify.styles.spelling import (
     REPLACED,
     chain_span,
     formatted,
     in_formatted_string,
     literal,
-    needs_parentheses,
 )
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _ODD: Final = "this spelling cannot be edited in place"
+_IN_SCRIPT: Final = "TorchScript reads no variable of another module: hand the device in as an argument"
 _STORAGE: Final = frozenset(("storage", "untyped_storage", "typed_storage"))
 
 
@@ -33,6 +35,8 @@ def cuda_method(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
         return _ODD
     if not isinstance(node.ctx, ast.Load):
         return REPLACED
+    if in_script(node, file):
+        return _IN_SCRIPT
     call = file.parent(node)
     span = file.source.attribute_span(node)
     if span is None:
@@ -121,6 +125,10 @@ def _by_getattr(node: ast.Attribute, span: tuple[int, int], file: PythonFile) ->
 
 def is_cuda(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit] | str | None:
     """``x.is_cuda`` → ``x.device.type == compute_device.type``."""
+    if isinstance(node, ast.Attribute) and in_script(node, file):
+        # TorchScript reads no variable of another module.
+        value = file.code(node.value)
+        return [file.replace(node, f'({value}.is_cuda or {value}.device.type == "npu")')]
     span = file.source.attribute_span(node) if isinstance(node, ast.Attribute) else None
     if span is None or not isinstance(node, ast.Attribute) or in_formatted_string(node, file):
         return _ODD

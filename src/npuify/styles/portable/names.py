@@ -9,7 +9,8 @@ from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.rules.common.helper_branches import helper
-from npuify.styles.spelling import chain_span, in_annotation, needs_parentheses
+from npuify.rules.common.statements import needs_parentheses
+from npuify.styles.spelling import chain_span, in_annotation
 
 if TYPE_CHECKING:
     from npuify.model import Edit

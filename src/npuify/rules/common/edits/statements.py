@@ -112,3 +112,15 @@ def _is_local(item: ast.stmt, file: PythonFile) -> bool:
 
 def _is_docstring(item: ast.stmt) -> bool:
     return isinstance(item, ast.Expr) and isinstance(item.value, ast.Constant) and isinstance(item.value.value, str)
+
+
+def needs_parentheses(node: ast.AST, file: PythonFile) -> bool:
+    """Whether a comparison in place of ``node`` has to be put into parentheses."""
+    parent = file.parent(node)
+    if isinstance(parent, (ast.If, ast.While, ast.Assert, ast.BoolOp, ast.Return, ast.Assign, ast.AnnAssign)):
+        return False
+    if isinstance(parent, ast.Call):
+        return parent.func is node
+    if isinstance(parent, ast.UnaryOp):
+        return not isinstance(parent.op, ast.Not)
+    return not isinstance(parent, (ast.IfExp, ast.keyword, ast.NamedExpr))

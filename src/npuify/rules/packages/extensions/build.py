@@ -22,3 +22,5 @@ class Build(NamedTuple):
     """The functions of that code that ``load_inline`` hands to Python."""
     loader: str = ""
     """The class whose ``load()`` gives the module, where one does."""
+    macros: tuple[tuple[str, str], ...] = ()
+    """What its compiler is told to define, and as what: ``?`` where Python computes it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from npuify.helpers import KERNELS
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.extensions.inline_code import DIFFICULTIES, inline_operators
@@ -88,6 +89,20 @@ def _is_guarded(node: ast.AST, file: PythonFile) -> bool:
                 and any(isinstance(inner, (ast.Return, ast.Raise)) for inner in one.body)
                 for one in ast.walk(up)
             )
+    return False
+
+
+def _is_replaced_before(node: ast.AST, file: PythonFile) -> bool:
+    """Whether it stands behind the failure of an import for which ``--replace-kernels`` has put a module."""
+    for up in file.ancestors(node):
+        if isinstance(up, ast.ExceptHandler):
+            attempt = file.parent(up)
+            imports = [one for one in ast.walk(attempt) if isinstance(one, ast.ImportFrom)] if attempt else []
+            inside = {
+                inner for handler in getattr(attempt, "handlers", ()) if handler is up for inner in ast.walk(handler)
+            }
+            if any(KERNELS in (one.module or "").split(".") for one in imports if one not in inside):
+                return True
     return False
 
 
@@ -228,7 +243,7 @@ def _compiled(node: ast.Call, name: str, file: PythonFile) -> Iterator[Diagnosti
     literal = "cuda_sources" in given or any(text.endswith((".cu", ".cuh")) or "__global__" in text for text in texts)
     if not literal and "with_cuda" not in given and any(text.endswith((".cpp", ".cc", ".cxx")) for text in texts):
         return
-    guarded = _is_guarded(node, file)
+    guarded = _is_guarded(node, file) or _is_replaced_before(node, file)
     told = ""
     if name.endswith("load_inline"):
         operators = inline_operators(file.source.relative, file.source.data, node.lineno)

@@ -24,6 +24,8 @@ _WORDS = (
 _MADE = re.compile(rb"Extension[ \t]*(?:\\\s*)?(?:[(;#\r\n]|\Z)")
 """The plain word stands in many a comment: it has to be called, or given another name."""
 
+_DEFINED = re.compile(r"(?<![\w-])-D\s*([A-Za-z_]\w*)(?:=(\S*))?")
+
 
 def builds_in(relative: str, data: bytes) -> list[Build]:
     """The extensions that a Python file builds. A file that does not parse builds none."""
@@ -67,7 +69,27 @@ def builds_in(relative: str, data: bytes) -> list[Build]:
         found = [*(build for build in found if build.module or build.sources or build.code), *helped]
     if has_builders:
         found += builders_in(relative, tree)
+    macros = _macros(tree) if b"-D" in data or b"define_macros" in data else ()
+    found = [build._replace(macros=macros) for build in found]
     return sorted(found, key=lambda build: build.line)
+
+
+def _macros(tree: ast.AST) -> tuple[tuple[str, str], ...]:
+    """What a file tells compilers to define: it is not told apart for which of its extensions."""
+    found: dict[tuple[str, str], None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "-D" in node.value:
+            found.update(dict.fromkeys(_DEFINED.findall(node.value)))
+        elif isinstance(node, ast.JoinedStr):
+            text = "".join(str(one.value) if isinstance(one, ast.Constant) else "?" for one in node.values)
+            found.update({(name, "?"): None for name, value in _DEFINED.findall(text) if "?" in value})
+        elif isinstance(node, ast.Tuple) and len(node.elts) == 2:
+            name_node, value_node = node.elts
+            name = name_node.value if isinstance(name_node, ast.Constant) else None
+            if isinstance(name, str) and name.isidentifier():
+                value = value_node.value if isinstance(value_node, ast.Constant) else "?"
+                found[name, "" if value is None else str(value)] = None
+    return tuple(sorted(found))
 
 
 def _build(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.source.native.definitions import Definitions, definitions_in, named_arguments
-from npuify.source.native.form import filled, form_of
+from npuify.source.native.definitions import Definitions, default_values, definitions_in, named_arguments
+from npuify.source.native.form import computes, filled, form_of, redefinable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from npuify.source.native.form import Form
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_OPERATOR: Final = re.compile(r"operator\s*[-+*/%<>=!&|^~]+")
 
 
 class Fingerprints:
@@ -27,6 +28,7 @@ class Fingerprints:
         constants_near: gives the files in whose macros, constants and types a name of one file is looked up.
         built_with: gives the files of the extensions for which one file is compiled; a template of a header may have
             its cases for one type in any of them.
+        macros_of: gives what the compiler is told to define for a file, with the values.
     """
 
     def __init__(
@@ -35,14 +37,18 @@ class Fingerprints:
         files_of: Callable[[str, str, bool], Iterable[str]],
         constants_near: Callable[[str], Iterable[str]],
         built_with: Callable[[str], Iterable[str]],
+        macros_of: Callable[[str], Iterable[tuple[str, str]]] = lambda _: (),
     ) -> None:
         self._read = read
         self._files_of = files_of
         self._constants_near = constants_near
         self._built_with = built_with
+        self._macros_of = macros_of
         self._forms: dict[str, Definitions] = {}
         self._found: dict[tuple[str, str], str | None] = {}
         self._constants: dict[tuple[str, str], str | None] = {}
+        self._macros: dict[str, frozenset[str]] = {}
+        self._overloads: dict[str, list[str]] = {}
 
     def of(self, relative: str, binding: Binding) -> str:
         """The digest of an operator, or nothing where a part of its code cannot be read.
@@ -57,6 +63,9 @@ class Fingerprints:
         if not found:
             return ""
         parts = list(named_arguments(self._read(relative), binding.name))
+        if binding.library:
+            near = (relative, *self._constants_near(relative))
+            parts += dict.fromkeys(one for file in near for one in default_values(self._read(file), binding.name))
         if binding.written:
             # ``&f<2>`` is another operator than ``&f<3>``, and a lambda may swap what it is given.
             written = self._filled(relative, form_of(binding.written))
@@ -72,10 +81,16 @@ class Fingerprints:
             return self._found[key]
         self._found[key] = "itself"  # where it calls itself
         files = sorted(set(self._files_of(place, name, self._declares(place, name))))
+        if not files:
+            # Headers that name neither torch nor a kernel are not read for operators; what they define counts as well.
+            near = dict.fromkeys((place, *self._constants_near(place)))
+            files = [file for file in near if name in self._of_file(file).functions][:1]
         digests: set[str] = set()
         for file in files:
             texts = self._of_file(file).functions.get(name)
             made = [self._filled(file, form_of(text)) for text in texts or ()]
+            if operators := self._operators(file):
+                made = [one if one is None else filled(one, operators) for one in made]
             if not made or None in made or (digests and digests != set(made)):
                 # Where several files have such a function, it cannot be told which of them is meant.
                 self._found[key] = None
@@ -96,6 +111,7 @@ class Fingerprints:
                 return None
             # A type and its constructors have one name.
             parts.append(filled(kind, [function]) if function and kind else function or constant or kind or name)
+            parts += self._defaults(place, name) if function else ()
         for name in form.qualified:
             function = self._function(place, name)
             if function is None or (not function and name in form.launched):
@@ -108,7 +124,58 @@ class Fingerprints:
             if known is None:
                 return None
             parts += [one for one in (known, kind) if one]
-        return filled(form.digest, parts)
+        others = self._hidden(place, form)
+        return None if others is None else filled(form.digest, [*parts, *others])
+
+    def _hidden(self, place: str, form: Form) -> list[str] | None:
+        """What else decides about a form: macros with the name of a variable or a word, and checks that are none."""
+        found: list[str] = []
+        visible = self._visible_macros(place)
+        for name in sorted(visible & (form.own | redefinable(form.own))):
+            found.append(f"{name}={self._constant(place, name)}")
+        for name in dict.fromkeys(form.checks):
+            if any(name in self._of_file(file).others for file in (place, *self._constants_near(place))):
+                texts = [
+                    text
+                    for file in (place, *self._constants_near(place))
+                    for text in self._of_file(file).others.get(name, ())
+                ]
+                if any(computes(text) for text in texts):
+                    found.append(f"{name}={self._constant(place, name)}")
+            elif function := self._function(place, name):
+                found.append(function)
+        return found
+
+    def _visible_macros(self, place: str) -> frozenset[str]:
+        """The names of all macros that may hold in a file."""
+        if place not in self._macros:
+            files = (place, *self._constants_near(place))
+            told = {name for name, _ in self._macros_of(place)}
+            self._macros[place] = frozenset(told.union(*(self._of_file(file).macros for file in files)))
+        return self._macros[place]
+
+    def _operators(self, file: str) -> list[str]:
+        """The digests of operators such as ``+`` that a file, or what is beside it, defines for types."""
+        if file not in self._overloads:
+            self._overloads[file] = []
+            made = [
+                self._filled(near, form_of(text))
+                for near in dict.fromkeys((file, *self._constants_near(file)))
+                for name, texts in self._of_file(near).functions.items()
+                if _OPERATOR.fullmatch(name)
+                for text in texts
+            ]
+            self._overloads[file] = sorted({one or "?" for one in made})
+        return self._overloads[file]
+
+    def _defaults(self, place: str, name: str) -> list[str]:
+        """The values of parameters that a call may leave out, where only a prototype has them."""
+        texts = dict.fromkeys(
+            self._of_file(file).defaults[name]
+            for file in (place, *self._constants_near(place))
+            if name in self._of_file(file).defaults
+        )
+        return [form_of(f"({text})").digest for text in texts]
 
     def _constant(self, place: str, name: str) -> str | None:
         """The digest of a macro, constant or alias of a type, with the functions that a macro calls.
@@ -125,6 +192,9 @@ class Fingerprints:
                     known = sorted(one for one in inner if one is not None)
                     self._constants[key] = filled("constant", known) if len(known) == len(inner) else None
                     break
+            told = [value for one, value in self._macros_of(place) if one == name]
+            if told and self._constants[key] is not None:
+                self._constants[key] = filled("told", [*told, self._constants[key] or ""])
         return self._constants[key]
 
     def _of_constant(self, place: str, file: str, text: str) -> str | None:

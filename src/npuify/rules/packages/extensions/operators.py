@@ -14,6 +14,7 @@ from npuify.rules.packages.extensions.fingerprints import Fingerprints
 from npuify.rules.packages.extensions.op_builders import FOR_NPU
 from npuify.source.native.definitions import included
 from npuify.source.native.file import NativeFile
+from npuify.source.native.reader import defined_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,6 +34,10 @@ _TELLS: Final = re.compile(r"(?:^|_)(?:get|has|is)_\w*(?:version|cuda|compil|bui
 _LAUNCHES: Final = re.compile(r"cuda|kernel|gpu|launch", re.IGNORECASE)
 _OF_CUDA: Final = re.compile(r"^cuda[A-Z]|Stream|Guard|CHECK|^is_cuda$|^cuda$|^CUDA")
 """Names of CUDA and torch themselves."""
+_FAILS: Final = re.compile(
+    r"\{\s*(?:throw\b[^;{}]*|(?:AT|TORCH)_ERROR\([^;{}]*\)|TORCH_CHECK\(\s*false\b[^;{}]*\));\s*\}\s*$"
+)
+"""The block of a function that does nothing but fail."""
 _MOST_STEPS: Final = 400
 _MOST_CALLS: Final = 40
 _COMMON: Final = frozenset(("forward", "backward", "init", "run", "apply", "main", "launch", "get", "set", "size"))
@@ -200,7 +205,10 @@ class Operators:
         equivalent = fact.equivalent if fact else ""
         # What is only declared has its code where it is registered for CUDA.
         with_code = [one for one in places if one[1].targets and one[1].key not in _NOT_OF_CUDA] or places
-        relative_of_code, code = (relative, binding) if binding.targets else with_code[0]
+        if len(with_code) > 1:
+            with_code = [one for one in with_code if not self._only_fails(*one)] or with_code
+        first = (relative, binding)
+        relative_of_code, code = first if binding.targets and first in with_code else with_code[0]
         replacement, is_variant = self._replacement(relative_of_code, code)
         others = (one for one in with_code if one[1].module or one[1].library)
         if replacement and any(self._replacement(*one)[0] != replacement for one in others):
@@ -224,6 +232,11 @@ class Operators:
             ),
             replacement=replacement,
         )
+
+    def _only_fails(self, relative: str, binding: Binding) -> bool:
+        """Whether what is bound only says that it is not there: in a file that is built where CUDA is missing."""
+        found = [text for name, text, _ in defined_functions(self._read(relative)) if name in binding.targets]
+        return bool(found) and all(_FAILS.search(text) for text in found)
 
     def _replacement(self, relative: str, binding: Binding) -> tuple[str, bool]:
         """What is proven to compute the same as an operator; and whether only operators of its name are replaced."""
@@ -267,7 +280,13 @@ class Operators:
             self._meant,
             self._near,
             self._built_with,
+            self._macros,
         )
+
+    def _macros(self, place: str) -> Iterable[tuple[str, str]]:
+        """What the compiler is told to define for a file: by its extension, or by any where that is not known."""
+        groups = self._groups_of.get(place) or self.builds
+        return dict.fromkeys(macro for build in groups for macro in build.macros)
 
     def _built_with(self, place: str) -> Iterable[str]:
         """The files of the extensions whose sources include a header, or of which a file is a source."""
@@ -293,16 +312,18 @@ class Operators:
         """The files whose macros, constants and types a file can mean: those of its extension, folder, headers."""
         if place not in self._files_near:
             folder, group = place.rpartition("/")[0], self._group_of.get(place)
-            near = dict.fromkeys(file for file in self.files if file.rpartition("/")[0] == folder)
+            # What a file includes comes first: another header beside it may have the same names.
+            near: dict[str, None] = {}
             pending, seen = [place], {place}
             while pending:
-                file = pending.pop()
+                file = pending.pop(0)
                 ends = tuple("/" + header.rpartition("../")[2] for header in included(self._read(file)))
                 for found in self.files if ends else ():
                     if found not in seen and f"/{found}".endswith(ends):
                         near[found] = None
                         seen.add(found)
                         pending.append(found)
+            near.update((file, None) for file in self.files if file.rpartition("/")[0] == folder)
             if group is not None:
                 near.update((file, None) for file in self.files if self._group_of.get(file) == group)
             self._files_near[place] = list(near)

@@ -1,0 +1,12 @@
+import torch
+import torch_npu  # noqa: F401
+from torch import Tensor
+
+
+@torch.jit.script
+def run(u: Tensor, x: Tensor) -> Tensor:
+    return u.to("npu") + x.cuda(0)
+
+
+def plain(u: Tensor) -> Tensor:
+    return u.npu()
