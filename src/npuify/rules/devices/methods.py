@@ -11,10 +11,10 @@ from npuify.analysis.values import MODELS, STRINGS, Kind
 from npuify.language import phrase
 from npuify.model import Safety, Severity
 from npuify.rules.common.cuda_builds import opens_cuda_build
+from npuify.rules.common.edits.statements import needs_parentheses
 from npuify.rules.common.paddle import is_of_paddle
 from npuify.rules.common.refusals import opens_refusal, refused_test
 from npuify.rules.common.scripted import in_script
-from npuify.rules.common.statements import needs_parentheses
 from npuify.rules.devices.own_cuda import may_be
 from npuify.rules.registry import rule
 

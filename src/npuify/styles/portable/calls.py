@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Safety
+from npuify.rules.common.edits.statements import needs_parentheses
 from npuify.rules.common.helper_branches import helper
 from npuify.rules.common.scripted import in_script
-from npuify.rules.common.statements import needs_parentheses
 from npuify.styles.spelling import (
     REPLACED,
     chain_span,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.language import phrase
+from npuify.rules.common.edits.statements import needs_parentheses
 from npuify.rules.common.helper_branches import helper
-from npuify.rules.common.statements import needs_parentheses
 from npuify.styles.spelling import chain_span, in_annotation
 
 if TYPE_CHECKING:
