@@ -30,9 +30,14 @@ _MOST_MENTIONS: Final = 8
 _SHOWN: Final = 160
 """Characters of a command that are kept."""
 
-_STARTS: Final = re.compile(r"\b(?:python[\d.]*|torchrun|deepspeed|accelerate|horovodrun|ipython|colossalai)\b")
+_STARTS: Final = re.compile(
+    r"\b(?:python[\d.]*|torchrun|deepspeed|accelerate|horovodrun|ipython|colossalai|fleetrun)\b"
+)
 _WORDS: Final = re.compile(r"""[^\s"'`\[\],;|&<>()]+""")
-_LAUNCHING: Final = ("torch.", "accelerate.", "deepspeed.", "pip", "pytest", "venv", "build", "http.")
+_LAUNCHING: Final = (
+    *("torch.", "accelerate.", "deepspeed.", "paddle.distributed."),
+    *("pip", "pytest", "venv", "build", "http."),
+)
 _REFERENCE: Final = re.compile(r"\s*[\w.-]+\s*=\s*(?P<module>[A-Za-z_][\w.]*)\s*(?::\s*[\w.]+)?\s*(?:\[.*\])?\s*")
 _ORDER: Final = (
     "launcher",

@@ -60,6 +60,10 @@ class OptionUse(NamedTuple):
     choices: tuple[str, ...]
 
 
+_LAUNCHING = ("torch.", "accelerate.", "deepspeed.", "pip", "pytest", "paddle.distributed.")
+"""How modules begin that start a program which is named behind them."""
+
+
 class ProgramOptions:
     """The options that the project's programs declare. One for each worker.
 
@@ -124,7 +128,7 @@ class ProgramOptions:
                         return file
                 same = [file for file in self._named[plain.rpartition("/")[2]] if file.endswith("/" + plain)]
                 return same[0] if len(same) == 1 else ""
-            if before == "-m" and not word.startswith(("torch.", "accelerate.", "deepspeed.", "pip", "pytest")):
+            if before == "-m" and not word.startswith(_LAUNCHING):
                 return self.project.file_of(word) or self.project.file_of(f"{word}.__main__") or ""
         return ""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _OPTIONS = rb"(?:[ \t]+-[\w=./:-]+)*[ \t]+"
 _INSTALL = re.compile(
-    rb"\b(?:(?:(?:uv[ \t]+)?pip[\d.]*|pipenv)%binstall|(?P<adds>uv|poetry|pdm|rye)%badd)[ \t]+"
+    rb"\b(?:(?:(?:uv[ \t]+)?pip[\d.]*|pipenv|(?:open)?mim)%binstall|(?P<adds>uv|poetry|pdm|rye)%badd)[ \t]+"
     rb"(?P<arguments>(?:\"[^\"\r\n]*\"|'[^'\r\n]*'|\\\r?\n|[^;&|#\r\n\"'\\])+)" % (_OPTIONS, _OPTIONS)
 )
 _ARGUMENT = re.compile(rb"\"[^\"]*\"|'[^']*'|[^\s\"'\\]+(?:\"[^\"]*\"|'[^']*')?")

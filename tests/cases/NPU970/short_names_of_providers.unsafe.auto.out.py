@@ -3,7 +3,7 @@ from torch_npu.contrib import transfer_to_npu  # noqa: F401
 import onnxruntime
 import torch
 
-NAMES = {"cuda": "CANNExecutionProvider"}
+NAMES = {"cann": "CANNExecutionProvider"}
 
 
 def decode_execution_providers(names):

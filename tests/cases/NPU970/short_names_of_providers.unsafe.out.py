@@ -2,7 +2,7 @@ import onnxruntime
 import torch
 import torch_npu  # noqa: F401
 
-NAMES = {"cuda": "CANNExecutionProvider"}
+NAMES = {"cann": "CANNExecutionProvider"}
 
 
 def decode_execution_providers(names):

@@ -11,6 +11,7 @@ import pytest
 import npuify
 from npuify.knowledge.frameworks.paddle import paddle_names
 from npuify.options import Options
+from npuify.rewrite.plan import plan
 
 from ...harness import findings, output
 
@@ -135,3 +136,23 @@ def test_a_project_on_paddle_is_not_given_torch_npu(tmp_path: Path) -> None:
     edits = [edit.after for found in npuify.scan([tmp_path], Options(cache=False)).findings for edit in found.edits]
     assert edits
     assert not [text for text in edits if "torch" in text]
+
+
+def test_what_paddles_launcher_starts_is_a_program(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse\nimport paddle\n\nparser = argparse.ArgumentParser()\n"
+        'parser.add_argument("--device", default="cpu")\npaddle.set_device(parser.parse_args().device)\n'
+    )
+    (tmp_path / "run.sh").write_text(
+        "python -m paddle.distributed.launch --gpus 0,1 --log_dir l train.py --device gpu\n"
+    )
+    _, changed = plan(tmp_path, Options(unsafe=True, cache=False))
+    assert changed["run.sh"] == b"python -m paddle.distributed.launch --npus 0,1 --log_dir l train.py --device npu\n"
+
+
+def test_only_paddleocr_is_given_use_npu() -> None:
+    text = "import paddlehub as hub\n\nhub.Module(name='lac').analyze(texts=['x'], use_gpu=True)\n"
+    assert output(text, unsafe=True) == text
+    assert output("paddleocr --image_dir a.png --use_gpu true\n", unsafe=True, name="run.sh") == (
+        "paddleocr --image_dir a.png --use_gpu false --use_npu true\n"
+    )

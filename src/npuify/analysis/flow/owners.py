@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.flows import flow_of
@@ -34,6 +35,8 @@ def owner_of(node: ast.expr, file: FileModel) -> Framework | None:
     """The framework whose call an expression is an argument of, as it is written there."""
     if names_provider(node, file):
         return frameworks()["onnxruntime"]
+    if renames_for_paddle(node, file):
+        return frameworks()["paddle"]
     current: ast.AST = node
     for up in file.ancestors(node):
         if isinstance(up, ast.Call):
@@ -44,15 +47,38 @@ def owner_of(node: ast.expr, file: FileModel) -> Framework | None:
     return None
 
 
+_IMPORTS_PADDLE = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+paddle")
+
+
+def renames_for_paddle(node: ast.AST, file: FileModel) -> bool:
+    """Whether a string is one of the two of ``device.replace("cuda", "gpu")``, which makes PyTorch's word Paddle's."""
+    call = file.parent(node)
+    return (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "replace"
+        and [getattr(one, "value", None) for one in call.args] == ["cuda", "gpu"]
+        and node in call.args
+        and _IMPORTS_PADDLE.search(file.source.data) is not None
+    )
+
+
 def names_provider(node: ast.expr, file: FileModel) -> bool:
     """Whether a string is the short name of an execution provider of ONNX Runtime's.
 
     Programs derive them from the providers' own names: ``CUDAExecutionProvider`` is ``cuda`` on their command lines. So
-    it is where others stand beside it, or where a function is given it that has the word in its name.
+    it is where others stand beside it, where it is the key of a provider, is compared with one, or where a function is
+    given it that has the word in its name.
     """
     if not isinstance(node, ast.Constant) or b"ExecutionProvider" not in file.source.data:
         return False
     row = file.parent(node)
+    if isinstance(row, ast.Dict) and node in row.keys:
+        value = row.values[row.keys.index(node)]
+        return isinstance(value, ast.Constant) and str(value.value).endswith("ExecutionProvider")
+    if isinstance(row, ast.Compare):
+        sides = [side for side in (row.left, *row.comparators) if side is not node]
+        return any("execution_provider" in (_last_name(side) or "") for side in sides)
     if isinstance(row, (ast.List, ast.Tuple, ast.Set)):
         if any(isinstance(one, ast.Constant) and one.value in _PROVIDERS for one in row.elts):
             return True
@@ -62,8 +88,11 @@ def names_provider(node: ast.expr, file: FileModel) -> bool:
     call = file.parent(call) if isinstance(call, ast.keyword) else call
     if not isinstance(call, ast.Call) or row is call.func:
         return False
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    return "execution_provider" in name
+    return "provider" in (_last_name(call.func) or "")
+
+
+def _last_name(node: ast.expr) -> str | None:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
 
 
 def owner_of_table(table: ast.expr, file: FileModel, model: Engine) -> Framework | None:

@@ -81,6 +81,8 @@ _WORDS = (
     b"trtllm",
     b"sparse_attention",
     b"dynamo_backend",
+    b"xla_python_client",
+    b"mim install",
     b"text-generation-inference",
     b"tritonserver",
     b"kind_gpu",

@@ -57,6 +57,12 @@ _TENSORFLOW = re.compile(
 _OTHERS = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+(?:torch|jax|flax|paddle|mxnet)", re.MULTILINE)
 
 
+_JAX = re.compile(
+    rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+(?:jax|flax)\b|\bXLA_PYTHON_CLIENT_|\bJAX_PLATFORM|\bjax\[cuda"
+)
+_NOT_JAX = re.compile(rb"\b(?:torch|tensorflow|paddle|vllm)")
+
+
 _USES_TORCH = re.compile(
     rb"\bimport\b[^\n#]*torch|\bfrom[ \t]+\.*\w*torch|\btorch(?:_npu|vision|audio)?\.\w|[\"']torch\b|\btorchrun\b"
 )
@@ -70,7 +76,8 @@ def uses_torch(data: bytes) -> bool:
 def framework_in(data: bytes) -> str:
     """The framework that the variables in a text are for, as ``owners.toml`` calls it; empty: PyTorch, or not known.
 
-    vLLM counts before PyTorch, which it stands on; PaddlePaddle and TensorFlow where PyTorch is not used beside them.
+    vLLM counts before PyTorch, which it stands on; PaddlePaddle and TensorFlow where PyTorch is not used beside
+    them, and JAX where none of the others is.
     """
     if b"vllm" in data and _VLLM.search(data) is not None:
         return "vLLM"
@@ -78,4 +85,6 @@ def framework_in(data: bytes) -> str:
         return "PaddlePaddle"
     if b"tensorflow" in data and _TENSORFLOW.search(data) is not None and _OTHERS.search(data) is None:
         return TENSORFLOW
+    if (b"jax" in data or b"JAX" in data or b"XLA_" in data) and _JAX.search(data) and not _NOT_JAX.search(data):
+        return "JAX"
     return ""

@@ -158,6 +158,17 @@ def _flag(npu: str, value: str) -> Translation:
     return _known(npu, value, ("0", "1"))
 
 
+def _xla(npu: str, value: str) -> Translation:
+    """Flags for GPUs go: an XLA that does not know one ends the process; others stay, such as the number of devices."""
+    flags = value.split()
+    kept = [flag for flag in flags if not flag.startswith(("--xla_gpu_", "--xla_cuda_"))]
+    if len(kept) == len(flags):
+        return Translation("XLA_FLAGS")
+    if kept:
+        return Translation("XLA_FLAGS", " ".join(kept), Safety.REVIEW, "flags for GPUs are left out")
+    return Translation("")
+
+
 def _known(npu: str, value: str, values: tuple[str, ...]) -> Translation:
     if value in values:
         return Translation(npu)
@@ -326,6 +337,7 @@ def stays(done: Translation, name: str) -> bool:
 
 
 _TRANSLATORS: Mapping[str, Callable[[str, str], Translation]] = {
+    "XLA_FLAGS": _xla,
     "CUDA_VISIBLE_DEVICES": _visible,
     "JAX_PLATFORMS": _jax,
     "JAX_PLATFORM_NAME": _jax,

@@ -15,7 +15,7 @@ _TENSORFLOW_MODEL = re.compile(
     rb"\bkeras\b|\bGradientTape\b|\bSession\b|\bcompat\.v1\b|\btf\.(?:nn|train|function|Variable|Module|estimator|layers"
     rb"|contrib|distribute(?!\.InputContext)|saved_model|lite|app|placeholder)\b|\bnpu_(?:device|bridge)\b"
 )
-_JAX = re.compile(rb"(?:^|\n)[ \t]*(?:import|from)[ \t]+jax\b")
+_JAX = re.compile(rb"(?:^|\n)[ \t]*(?:import|from)[ \t]+(?:jax|flax)\b")
 _JAX_MODEL = re.compile(
     rb"\bflax\b|\bhaiku\b|\bequinox\b|\boptax\b|\bjax\.(?:nn|grad|sharding|pmap|experimental)\b|\bvalue_and_grad\b|\bpmap\b"
     rb"|\bpallas\b|\bshard_map\b"
@@ -38,4 +38,4 @@ def hides_cards_from_others(file: PythonFile, value: str | None) -> bool:
     """Whether ``CUDA_VISIBLE_DEVICES`` hides all cards from TensorFlow or JAX in a file that computes with PyTorch."""
     data = file.source.data
     beside = _TENSORFLOW.search(data) is not None or _JAX.search(data) is not None
-    return value in ("", "-1") and imports_torch(file) and beside
+    return value in ("", "-1") and beside and (imports_torch(file) or b"import torch" in data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
@@ -295,6 +296,12 @@ def _by_type(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     )
 
 
+_OTHER_RUNTIME = re.compile(
+    rb"(?:^|[\r\n])[ \t]*(?:(?:import|from)[ \t]+(?:cupy|numba\.cuda|pycuda)\b"
+    rb"|from[ \t]+numba[ \t]+import[^\r\n]*\bcuda\b)"
+)
+
+
 @rule(
     "NPU114",
     "stream-handle",
@@ -325,6 +332,8 @@ def stream_handle(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]
         return
     new = node.attr.replace("cuda", "npu")
     edit = file.rename_attribute(node, new)
+    if _OTHER_RUNTIME.search(file.source.data) is not None:
+        edit = None  # CuPy, numba and PyCUDA take CUDA's handles, whatever they are called
     yield file.report(
         node,
         phrase(".{attr} is .{new} on the NPU, a handle of a different runtime", attr=node.attr, new=new),

@@ -271,7 +271,7 @@ def _judge_fact(path: tuple[str, ...], value: str, place: tuple[int, int] | None
             message=fact.message,
             new=phrase("; here it is {new}", new=fact.new) if fact.new else "",
         ),
-        edits=[(*place, fact.new)] if fact.new else (),
+        edits=[(*place, _written(fact.new, place[0], file))] if fact.new else (),
         safety=fact.safety,
         severity=fact.severity,
         evidence=fact.evidence,
@@ -279,6 +279,15 @@ def _judge_fact(path: tuple[str, ...], value: str, place: tuple[int, int] | None
         subject=key,
         advice=fact.advice,
     )
+
+
+_BOOLEAN = re.compile(r"(?i)yes|no|on|off|true|false|null")
+
+
+def _written(new: str, start: int, file: TextFile) -> str:
+    """A value as the file has to write it: YAML takes a bare NO for false."""
+    is_bare = file.kind == "yaml" and file.data[start - 1 : start] not in (b'"', b"'")
+    return f"'{new}'" if is_bare and _BOOLEAN.fullmatch(new) else new
 
 
 def _judge_variables(document: Document, file: TextFile) -> None:

@@ -127,11 +127,16 @@ def paddle_use_gpu(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
     if isinstance(value, ast.Constant) and not value.value:
         return
     has_npu = any(one.arg == "use_npu" for one in call.keywords)
-    is_plain = isinstance(value, ast.Constant) and value.value is True and not has_npu
+    is_ocr = any(
+        "paddleocr" in (file.qualname(one) or "") for one in (call.func, getattr(call.func, "value", call.func))
+    )
+    is_plain = isinstance(value, ast.Constant) and value.value is True and not has_npu and is_ocr
     others = sorted(
         one.arg for one in call.keywords if one.arg in ("use_tensorrt", "gpu_mem", "gpu_id", "precision") and one.arg
     )
     advice = "" if is_plain else "set use_gpu to false and use_npu to true"
+    if not is_ocr:
+        advice = phrase("set use_gpu to false, and use_npu to true where the function has it")
     if others:
         advice = f"{advice}; " if advice else ""
         advice += phrase("leave out what belongs to the GPU: {others}", others=", ".join(others))

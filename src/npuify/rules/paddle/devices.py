@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
 from npuify.analysis.flow.flows import flow_of
-from npuify.analysis.flow.owners import owner_of
+from npuify.analysis.flow.owners import owner_of, renames_for_paddle
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
 from npuify.rules.registry import rule
@@ -63,7 +63,13 @@ def paddle_gpu_device(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> I
         return
     if not _names_device(node) or "paddle" in file.project.packages or not _USES_PADDLE.search(file.source.data):
         return
-    safety = _reaches_paddle(node, file)
+    if renames_for_paddle(node, file.model):
+        call = file.parent(node)
+        if not isinstance(call, ast.Call) or node is call.args[0]:
+            return  # an NPU's word is npu in both, and a device of PyTorch's that comes in still becomes Paddle's
+        safety: Safety | None = Safety.SAFE
+    else:
+        safety = _reaches_paddle(node, file)
     if safety is None:
         return
     match = _OPENING.match(file.source.data, file.source.start(node))

@@ -147,7 +147,8 @@ def judge_paddle_options(words: Sequence[Word], program: str, file: TextFile) ->
                 subject="paddle: gpu",
             )
         elif (switch := _SWITCH.fullmatch(option)) is not None and value in OFF:
-            known = _knows_npu(program, file)
+            is_ocr = not program and words[0].value.rpartition("/")[2] == "paddleocr"
+            known = True if is_ocr else _knows_npu(program, file)  # PaddleOCR 2 has both; 3 has neither
             if known is not False:
                 _switch(words, word, switch["prefix"], value, joined=joined, is_sure=known is True, file=file)
         elif _OF_TENSORRT.fullmatch(option) and value in OFF:

@@ -33,7 +33,7 @@ _SETTLED_ELSEWHERE = frozenset(("vLLM", "PaddlePaddle"))
     "device-of-another-library",
     Safety.REVIEW,
     words=('"cuda', "'cuda", '"nccl', "'nccl", '"gpu', "'gpu"),
-    also_in_file=tuple(sorted(frameworks())),
+    also_in_file=(*sorted(frameworks()), "executionprovider"),
     without_torch=True,
     evidence=Evidence.PACKAGE,
     source="the table of frameworks; npuify says the source with each finding",

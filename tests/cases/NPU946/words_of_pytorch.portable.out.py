@@ -1,0 +1,13 @@
+import paddle
+
+import compute_device
+
+use_cuda = paddle.is_compiled_with_cuda()
+device = f"{compute_device.type}:0" if use_cuda else "cpu"
+device = device.replace("cuda", "gpu")
+device = paddle.set_device(device)
+
+
+def move(x, device):
+    paddle.set_device(str(device).replace("cuda", "gpu"))
+    return x
