@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.analysis.engine import Reach
 from npuify.language import phrase, semicolons
@@ -14,8 +15,10 @@ from npuify.rules.environment.nvidia_smi import runs_in_shell
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from npuify.knowledge.schema import EnvironmentFact
+    from npuify.knowledge.settings.variables import Translation
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
@@ -67,7 +70,7 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
     name = node.arg if isinstance(node, ast.keyword) else node.value
     if not isinstance(name, str):
         return
-    from npuify.knowledge.settings.variables import ONE_DEVICE, fact_of, stays, translate
+    from npuify.knowledge.settings.variables import fact_of, stays, translate
 
     if isinstance(node, ast.Constant) and not _VARIABLE.fullmatch(name):
         yield from _set_in_command(node, name, file)
@@ -84,93 +87,107 @@ def cuda_environment_variable(node: ast.Constant | ast.keyword, file: PythonFile
         value, known = _by_another_name(node, file)
     if name.startswith("FLAGS_") and (not known or _is_flag_of_paddle(node, file)):
         return  # what Paddle's set_flags is given, or a name of the program's
-    literal = value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
-    if name == "CUDA_VISIBLE_DEVICES" and hides_cards_from_others(file, literal):
-        yield file.report(
-            node,
+    place = _Place(node, name, parent, value, known, by_name)
+    report = partial(file.report, node, subject=name, evidence=fact.evidence, source=fact.source)
+    if name == "CUDA_VISIBLE_DEVICES" and hides_cards_from_others(file, place.literal):
+        yield report(
             "CUDA_VISIBLE_DEVICES hides all cards here, and TensorFlow or JAX is used beside PyTorch; it stays",
             severity=Severity.INFO,
-            subject=name,
-            evidence=fact.evidence,
-            source=fact.source,
             advice="ASCEND_RT_VISIBLE_DEVICES set so would take the NPU from PyTorch as well",
         )
         return
-    done = translate(fact, literal)
+    done = translate(fact, place.literal)
     if stays(done, name):
         return
-    problem = done.problem if value is not None else ""
-    if done.name and isinstance(parent, (ast.List, ast.Tuple, ast.Set)) and _stands_in(done.name, parent):
-        yield file.report(
-            node,
+    if not done.name:
+        yield _without_a_form(place, done, fact, report)
+    elif isinstance(parent, (ast.List, ast.Tuple, ast.Set)) and _stands_in(done.name, parent):
+        yield report(
             phrase("{name} is {shown} on Ascend, which stands beside it", name=name, shown=done.name),
             severity=Severity.INFO,
-            subject=name,
-            evidence=fact.evidence,
-            source=fact.source,
+        )
+    else:
+        yield from _renamed(place, done, fact, report, file)
+
+
+class _Place(NamedTuple):
+    """Where a variable is set or read."""
+
+    node: ast.Constant | ast.keyword
+    name: str
+    parent: ast.AST | None
+    value: ast.expr | None
+    """What it is given there."""
+    known: bool
+    """Whether it is surely an environment variable that is meant."""
+    by_name: bool
+    """Whether its name is only kept there, for places elsewhere."""
+
+    @property
+    def literal(self) -> str | None:
+        """The text that it is given, where that is written there."""
+        value = self.value
+        return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
+
+
+def _renamed(
+    place: _Place, done: Translation, fact: EnvironmentFact, report: Callable[..., Diagnostic], file: PythonFile
+) -> Iterator[Diagnostic]:
+    """A variable that has another name or value on Ascend, with the edits that can be written."""
+    from npuify.knowledge.settings.variables import ONE_DEVICE
+
+    node, name, value = place.node, place.name, place.value
+    start = file.source.start(node)
+    if done.name == name:
+        edits = []
+    elif isinstance(node, ast.keyword):
+        edits = [file.edit(start, start + len(name), done.name)]
+    elif file.code(node).count(name) == 1:
+        edits = [file.edit(start, file.source.end(node), file.code(node).replace(name, done.name))]
+    else:
+        return
+    if done.value is not None and not place.by_name:
+        edits += _new_value(value, done.value, file)
+    if done.name == ONE_DEVICE and _is_list_somewhere(node, value, file):
+        yield report(
+            phrase(
+                "{name} holds a list in this file, and {name2} takes one number: a process has one NPU",
+                name=name,
+                name2=done.name,
+            ),
+            safety=Safety.MANUAL,
+            advice=phrase("start one process for each card, with its {name}", name=done.name),
         )
         return
-    if done.name:
-        start = file.source.start(node)
-        if done.name == name:
-            edits = []
-        elif isinstance(node, ast.keyword):
-            edits = [file.edit(start, start + len(name), done.name)]
-        elif file.code(node).count(name) == 1:
-            edits = [file.edit(start, file.source.end(node), file.code(node).replace(name, done.name))]
-        else:
-            return
-        if done.value is not None and not by_name:
-            edits += _new_value(value, done.value, file)
-        if done.name == ONE_DEVICE and _is_list_somewhere(node, value, file):
-            yield file.report(
-                node,
-                phrase(
-                    "{name} holds a list in this file, and {name2} takes one number: a process has one NPU",
-                    name=name,
-                    name2=done.name,
-                ),
-                safety=Safety.MANUAL,
-                subject=name,
-                evidence=fact.evidence,
-                source=fact.source,
-                advice=phrase("start one process for each card, with its {name}", name=done.name),
-            )
-            return
-        whole = len(edits) == (done.name != name) + (done.value is not None)
-        shown = done.name if done.value is None else f"{done.name}={done.value}"
-        yield file.report(
-            node,
-            semicolons(filter(None, (phrase("{name} is {shown} on Ascend", name=name, shown=shown), problem))),
-            edits=edits if whole else (),
-            safety=Safety.SAFE if known and done.safety is Safety.SAFE else Safety.REVIEW,
-            subject=name,
-            evidence=fact.evidence,
-            source=fact.source,
-            advice=fact.message if problem or not known else "",
-        )
-        return
+    problem = done.problem if value is not None else ""
+    whole = len(edits) == (done.name != name) + (done.value is not None)
+    shown = done.name if done.value is None else f"{done.name}={done.value}"
+    yield report(
+        semicolons(filter(None, (phrase("{name} is {shown} on Ascend", name=name, shown=shown), problem))),
+        edits=edits if whole else (),
+        safety=Safety.SAFE if place.known and done.safety is Safety.SAFE else Safety.REVIEW,
+        advice=fact.message if problem or not place.known else "",
+    )
+
+
+def _without_a_form(
+    place: _Place, done: Translation, fact: EnvironmentFact, report: Callable[..., Diagnostic]
+) -> Diagnostic:
+    """A variable for which nothing can be written there."""
+    name, problem = place.name, done.problem if place.value is not None else ""
     if fact.action == "rename":
-        yield file.report(
-            node,
+        return report(
             f"{name}: {problem}"
             if fact.npu == name
             else phrase("{name} is {npu} on Ascend; {problem}", name=name, npu=fact.npu, problem=problem),
-            subject=name,
-            evidence=fact.evidence,
-            source=fact.source,
             advice=fact.message,
         )
-        return
-    yield file.report(
-        node,
+    has_no_effect = fact.action == "drop" or (fact.npu is None and not _must_be_set(place.parent))
+    return report(
         phrase("{name} has no effect on Ascend", name=name)
         if fact.action == "drop"
         else phrase("{name}: {value} on Ascend", name=name, value=fact.npu or "no counterpart"),
-        severity=Severity.INFO if fact.action == "drop" or (fact.npu is None and not _must_be_set(parent)) else None,
-        subject=name,
-        evidence=fact.evidence,
-        source=fact.source,
+        severity=Severity.INFO if has_no_effect else None,
         advice=fact.message,
     )
 
