@@ -88,68 +88,41 @@ _OPERATORS: Final = frozenset(
 
 def judge(result: ScanResult | MigrationResult) -> Verdict:
     """The verdict on a project that was scanned or migrated."""
-    if isinstance(result, ScanResult):
-        scan = result
-        sides: dict[bool, list[Finding]] = {True: [], False: []}
-        for finding in scan.findings:
-            sides[status(finding, migrated=False) == "migrated"].append(finding)
-        done, left = sides[True], sides[False]
-        migrated = _group(done)
-    else:
-        scan, left = result.scan, list(result.left)
-        done = _done(result)
-        places = tuple(sorted({Place(change.file, change.start.line) for change in result.changes}))
-        codes = Counter(change.code for change in result.changes)
-        migrated = Group(
-            len(result.changes), len({place.file for place in places}), dict(sorted(codes.items())), places
-        )
+    scan, left, done, migrated = _sides(result)
     groups: dict[str, list[Finding]] = {"manual": [], "review": [], "note": []}
     for finding in left:
         groups[status(finding, migrated=True)].append(finding)
     manual, review, notes = groups.values()
     programs = judge_programs(scan, left)
     told = [one for one in manual if one.code != NATIVE_OPERATOR]
+    waiting = [one for one in (*told, *review) if not one.only_with]
     stopping = what_stops(manual, scan)
     other = foreign(scan)
+    rest = (*_kernels_in_use(scan, programs), *_packages(stopping))
     framework = _foreign(other) if other is None or not other.has_rules else ()
-    all_kernels = kernels = _kernels(scan.survey)
-    if scan.programs:
-        kernels = tuple(one for one in kernels if any(one in program.blockers for program in programs))
-    rest = (*kernels, *_packages(stopping))
     if any(_JAX in one.what for one in rest):
         # Its programs are told one by one, with what is in them.
         framework = tuple(one for one in framework if one.what not in ("jax", "flax"))
     blockers = rest if other is None or other.has_form else (*framework, *rest)
-    deciding = _deciding([one for one in (*told, *review) if not one.only_with], stopping, scan.survey)
+    deciding = _deciding(waiting, stopping, scan.survey)
     if other is not None and other.has_form:
         deciding = (*framework, *deciding)
     level = Level.BLOCKED if blockers else Level.WORK if stopping or framework else Level.RUNS
-    waiting = [one for one in (*told, *review) if not one.only_with]
-    beside = [one for one in waiting if _lies_beside(one, scan)]
     undecided = [one for one in waiting if impact_of(one) is not Impact.GOES_ON and not _decides_nothing(one, scan)]
-    if level is Level.RUNS and (undecided or scan.errors or _kernels_decide(scan, programs, all_kernels) or other):
+    if level is Level.RUNS and (
+        undecided or scan.errors or _kernels_decide(scan, programs, _kernels(scan.survey)) or other
+    ):
         level = Level.REVIEW
     conditional = kinds_by_switch([*told, *review])
-    title = phrase(TITLES[level])
     if has_nothing_to_move(scan):
         title = phrase(_NOTHING)
         summary = phrase(
             "Nothing to migrate was found: no file imports PyTorch or another framework that npuify knows."
         )
     else:
-        known = {id(one) for one in (*stopping, *beside)}
-        to_review = [one for one in waiting if id(one) not in known]
-        unsafe = sum(one.severity is Severity.ERROR and one.safety is Safety.REVIEW for one in to_review)
-        counts = Counts(
-            len(blockers),
-            len(stopping),
-            len(beside),
-            len(to_review),
-            len(scan.errors),
-            unsafe,
-            len(scan.survey.kernels),
-        )
-        summary = summary_of(level, counts) if other is None or other.has_rules or rest or stopping else ""
+        title = phrase(TITLES[level])
+        says_level = other is None or other.has_rules or bool(rest or stopping)
+        summary = summary_of(level, _counts(scan, blockers, stopping, waiting)) if says_level else ""
         if other is not None:
             summary = f"{_foreign_summary(other)} {summary}".rstrip()
         elif names_no_device(scan):
@@ -172,6 +145,46 @@ def judge(result: ScanResult | MigrationResult) -> Verdict:
         estimate=estimate(scan, left, done),
         survey=scan.survey,
         programs=programs,
+    )
+
+
+def _sides(result: ScanResult | MigrationResult) -> tuple[ScanResult, list[Finding], list[Finding], Group]:
+    """The scan, what is left to a person, what npuify migrates or has migrated, and the latter in numbers."""
+    if isinstance(result, ScanResult):
+        sides: dict[bool, list[Finding]] = {True: [], False: []}
+        for finding in result.findings:
+            sides[status(finding, migrated=False) == "migrated"].append(finding)
+        return result, sides[False], sides[True], _group(sides[True])
+    places = tuple(sorted({Place(change.file, change.start.line) for change in result.changes}))
+    codes = Counter(change.code for change in result.changes)
+    migrated = Group(len(result.changes), len({place.file for place in places}), dict(sorted(codes.items())), places)
+    return result.scan, list(result.left), _done(result), migrated
+
+
+def _kernels_in_use(scan: ScanResult, programs: Sequence[ProgramVerdict]) -> tuple[Blocker, ...]:
+    """The project's own CUDA kernels: where its programs are known, those that one of them needs."""
+    kernels = _kernels(scan.survey)
+    if not scan.programs:
+        return kernels
+    return tuple(one for one in kernels if any(one in program.blockers for program in programs))
+
+
+def _counts(
+    scan: ScanResult, blockers: Sequence[Blocker], stopping: Sequence[Finding], waiting: Sequence[Finding]
+) -> Counts:
+    """What the summary counts. What stops a program or lies beside all of them is not to be reviewed as well."""
+    beside = [one for one in waiting if _lies_beside(one, scan)]
+    known = {id(one) for one in (*stopping, *beside)}
+    to_review = [one for one in waiting if id(one) not in known]
+    unsafe = sum(one.severity is Severity.ERROR and one.safety is Safety.REVIEW for one in to_review)
+    return Counts(
+        len(blockers),
+        len(stopping),
+        len(beside),
+        len(to_review),
+        len(scan.errors),
+        unsafe,
+        len(scan.survey.kernels),
     )
 
 
