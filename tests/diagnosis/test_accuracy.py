@@ -49,7 +49,6 @@ STILL_WRONG = {
         "lmao-14",
         "casrel-22",
         "transformer-pytorch-1",
-        "megatron-deepspeed-2",
     ],
     "round_3": ["sglang-22840"],
     "round_14": ["vllm-ascend-3291"],

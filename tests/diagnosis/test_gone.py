@@ -71,3 +71,12 @@ def test_the_code_of_hccl_counts_more_than_that_of_the_stream() -> None:
     assert diagnosed(stream + hccl).cause == "network-link"
     crashed = "RuntimeError: ACL stream synchronize failed, error code:507015\n"
     assert diagnosed(crashed + hccl).cause == "kernel-exception"
+
+
+def test_an_assertion_that_names_a_setting_is_about_that() -> None:
+    frame = 'Traceback (most recent call last):\n  File "/home/user/megatron/data.py", line 8, in build\n'
+    settings = frame + "    assert args.train_samples is None, \\\nAssertionError: only iteration-based training\n"
+    assert diagnosed(settings).cause == "usage"
+    assert diagnosed(f"{frame}    assert len(rows) == 3\nAssertionError: odd rows\n").cause == "script-error"
+    shapes = f"{frame}    assert x.shape[1] == args.width\nAssertionError\n"
+    assert diagnosed(shapes).cause == "script-error"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.diagnosis.known.installers import LIST_FOLLOWS
 from npuify.diagnosis.known.recognize import recognized
+from npuify.diagnosis.known.refusals import assertion_match
 from npuify.diagnosis.lines import rank_and_pid, split_head, time_of
 from npuify.diagnosis.model import Event, Place
 from npuify.diagnosis.ranks import Rank, at_exit, counted, merge
@@ -262,6 +263,9 @@ class Collector:
         if source:
             # The source that raises it; the exception below says the same, and has its frames.
             found = [one._replace(weight=one.weight - _OF_SOURCE) for one in found]
+        asserted = assertion_match(text, lines[max(0, index - 6) : index]) if frames else None
+        if asserted is not None:
+            found = [*found, asserted]
         if not head.light and all(one.role in ("wrapper", "hint") for one in found):
             found += told_by_kind(text, frames)
         operator = _OPERATOR.search(text)

@@ -53,6 +53,8 @@ _OPTION: Final = re.compile(
 """What makes a name a setting's where nothing tells who raised the exception."""
 _ANY_REASON: Final = re.compile(r"RuntimeError|NotImplementedError")
 """Kinds that say less of settings: raised for whatever goes wrong, or is not written yet."""
+_PREFIX: Final = re.compile(rb"^(?:\[(?:rank|default)\d+\]:\s?)+")
+"""What torchrun puts before each line."""
 _INSTALLED: Final = re.compile(r"(?i)[/\\](?:site|dist)-packages[/\\]")
 
 
@@ -77,6 +79,23 @@ def refusal_match(text: str, frames: Sequence[Frame]) -> Match | None:
     if checks and named and not _ANY_REASON.search(text[: found.start("said")]):
         return _match(weight=44)
     return None
+
+
+_ASSERTS: Final = re.compile(rb"^\s*assert\b.*\b(?:args|config|cfg|opts?|options|hparams|FLAGS|conf)\.\w+")
+_ABOVE: Final = 4
+
+
+def assertion_match(text: str, above: Sequence[bytes]) -> Match | None:
+    """What it says that an assertion failed whose source names a setting; None for others.
+
+    Args:
+        text: a line, usually the exception that ended a traceback.
+        above: the lines before it, the source of its last frame among them.
+    """
+    if "AssertionError" not in text or "Assertion" not in text[:60]:
+        return None
+    source = next((line for line in reversed(above[-_ABOVE:]) if _ASSERTS.search(_PREFIX.sub(b"", line))), None)
+    return None if source is None or _OF_TENSORS.search(source.decode("utf-8", "replace")) else _match(weight=50)
 
 
 def _match(*, weight: int) -> Match:
