@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.diagnosis.known.installers import LIST_FOLLOWS
 from npuify.diagnosis.known.recognize import recognized
 from npuify.diagnosis.known.refusals import assertion_match
-from npuify.diagnosis.lines import rank_and_pid, split_head, time_of
+from npuify.diagnosis.lines import LOCAL, rank_and_pid, split_head, time_of
 from npuify.diagnosis.model import Event, Place
 from npuify.diagnosis.ranks import Rank, at_exit, counted, merge
 from npuify.diagnosis.sift import BACK, LONGEST, Sifter
@@ -224,6 +224,11 @@ class Collector:
         self._said.clear()
 
     def _rank(self, key: str, number: str) -> Rank:
+        if key.startswith(LOCAL):
+            if self.files == 1:
+                key = f"rank {number}"
+            else:  # another node's, which counts from zero too
+                key, number = f"{self._file} {key}", ""
         if not key:
             key = f"rank {self._file_rank}" if self._file_rank else f"pid {self._file_pid}" if self._file_pid else ""
             number = number or self._file_rank

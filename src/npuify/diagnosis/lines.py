@@ -8,7 +8,8 @@ from typing import Final, NamedTuple
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PREFIXES: Final = (
     # torch: [rank3]:   torchrun --tee: [default3]:   mpirun --tag-output: [1,3]<stderr>:   srun -l: 3:
-    re.compile(r"\[(?:rank|default)(?P<rank>\d+)\]:\s?"),
+    re.compile(r"\[rank(?P<rank>\d+)\]:\s?"),
+    re.compile(r"\[default(?P<local>\d+)\]:\s?"),
     re.compile(r"\[\d+,(?P<rank>\d+)\]<std(?:err|out|diag)>:\s?"),
     re.compile(r"(?P<rank>\d{1,5}): (?=\S)"),
     # pdsh, DeepSpeed: host:
@@ -29,6 +30,8 @@ _PREFIXES: Final = (
     # vLLM: ERROR 03-25 06:14:02 [core.py:708]
     re.compile(r"(?:INFO|WARNING|ERROR|DEBUG|CRITICAL) (?P<time>\d\d-\d\d \d\d:\d\d:\d\d) \[?[\w./]+:\d+\]\s?"),
 )
+LOCAL: Final = "local rank "
+"""How keys begin that count from zero on each node: torchrun's [default3]."""
 _LIGHT: Final = re.compile(r"(?:^|[\s\[(|\-:])(?:INFO|DEBUG|WARNING|WARN|Info|Debug)(?:[\s\])|:\-]|$)")
 _HEAVY: Final = re.compile(r"ERROR|CRITICAL|FATAL|Error:")
 _WARNED: Final = re.compile(
@@ -76,7 +79,9 @@ def split_head(line: str) -> Head:
             found = pattern.match(text)
             if found:
                 names = found.groupdict()
-                if names.get("rank") is not None and not rank:
+                if names.get("local") is not None and not rank and not key:
+                    rank, key = str(int(names["local"])), f"{LOCAL}{int(names['local'])}"
+                if names.get("rank") is not None and (not rank or key.startswith(LOCAL)):
                     rank, key = str(int(names["rank"])), f"rank {int(names['rank'])}"
                 elif names.get("name") is not None and not key:
                     key = names["name"]

@@ -81,7 +81,9 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
         found += [system] if system is not None else []
     if light:
         found = [
-            one._replace(weight=min(one.weight, _LIGHT), role="hint") if one.role == "cause" and not one.loud else one
+            one._replace(weight=min(one.weight, _LIGHT), role="hint")
+            if one.role in ("cause", "consequence") and not one.loud
+            else one
             for one in found
         ]
     return found
