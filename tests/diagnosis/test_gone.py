@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from npuify.diagnosis.known.gone import gone_match, gone_names
+from npuify.diagnosis.wrapped import lines_within
 
 from .samples import diagnosed
 
@@ -80,3 +83,24 @@ def test_an_assertion_that_names_a_setting_is_about_that() -> None:
     assert diagnosed(f"{frame}    assert len(rows) == 3\nAssertionError: odd rows\n").cause == "script-error"
     shapes = f"{frame}    assert x.shape[1] == args.width\nAssertionError\n"
     assert diagnosed(shapes).cause == "script-error"
+
+
+def test_dockers_own_files_and_messages_within_json_are_read() -> None:
+    written = (
+        "Traceback (most recent call last):",
+        '  File "/srv/app/run.py", line 7, in <module>',
+        "KeyError: 'port'",
+    )
+    docker = "".join(
+        json.dumps(
+            {"log": f"{line}\n", "stream": "stderr", "time": f"2026-01-01T00:00:0{number}Z"}, separators=(",", ":")
+        )
+        + "\n"
+        for number, line in enumerate(written)
+    )
+    message = json.dumps({"level": "ERROR", "message": "\n".join(written)}) + "\n"
+    for log in (docker, message, 'not json\n{"log":"odd\n' + message):
+        found = diagnosed(log)
+        assert (found.cause, found.exception) == ("script-error", "KeyError: 'port'")
+        assert found.frame is not None and found.frame.file == "/srv/app/run.py"
+    assert lines_within(b'{"a": 1}') == [] and lines_within(b'{"Error\\n": broken') == []

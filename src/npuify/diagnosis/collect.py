@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.diagnosis.known.installers import LIST_FOLLOWS
 from npuify.diagnosis.known.recognize import recognized
 from npuify.diagnosis.known.refusals import assertion_match
-from npuify.diagnosis.lines import LOCAL, rank_and_pid, split_head, time_of
+from npuify.diagnosis.lines import LOCAL, rank_and_pid, split_head, time_of, waited_for
 from npuify.diagnosis.model import Event, Place
 from npuify.diagnosis.ranks import Rank, at_exit, counted, merge
 from npuify.diagnosis.sift import BACK, LONGEST, Sifter
@@ -34,6 +34,7 @@ from npuify.diagnosis.tracebacks import (
     told_by_kind,
     whole_message,
 )
+from npuify.diagnosis.wrapped import lines_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,25 +65,14 @@ _OPERATOR: Final = re.compile(
 _OF_SOURCE: Final = 16
 """How much less it says what stands in a line of source: enough to come after the exception itself."""
 _SUSPECT: Final = re.compile(
-    r"\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called"
-    r"|(?<!\b0 )\b[Ff]ailed\b(?!\W*0\b)|\b[Ee]rror: |^[EF]\d{4} \d\d:|[Cc]annot |[Uu]nable to |: No such file"
+    r"(?!.*HTTP/\d(?:\.\d)?\" [1-4]\d\d\b)"
+    r"(?:\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called"
+    r"|(?<!\b0 )\b[Ff]ailed\b(?!\W*0\b)|\b[Ee]rror: |^[EF]\d{4} \d\d:|[Cc]annot |[Uu]nable to |: No such file)"
 )
 """Lines that may matter although nothing is known of them."""
-_WAITED_FOR: Final = re.compile(r"remote rank:?\s*\[(\d+)\]|unconnected rank(?:Id)?\s*:?\s*\[(\d+)\]")
-_NOT_CONNECTED: Final = re.compile(r"(?:do not|did not|not) connect\w*[^\[]*\branks?(?:Id)?s?:? *\[([\d, -]+)\]")
-"""A list of ranks that did not come, as EI0015 has it."""
 _FIRST_FAILED: Final = re.compile(
     r"first observed failure[\s\S]*?rank\s*:\s*(\d+) \(local_rank: \d+\)(?:[\s\S]{0,80}?exitcode\s*:\s*(-?\d+))?"
 )
-
-
-def _waited_for(text: str) -> Iterator[str]:
-    """The numbers of ranks that a line says were waited for in vain."""
-    for numbers in _WAITED_FOR.findall(text):
-        yield from (number for number in numbers if number and int(number) < 1_000_000)
-    listed = _NOT_CONNECTED.search(text)
-    if listed is not None:
-        yield from re.findall(r"\b\d{1,6}\b", listed[1])
 
 
 class _Said:
@@ -172,6 +162,12 @@ class Collector:
             if len(self._said) >= SAID:
                 self._count()
             said = self._said[key] = _Said()
+        within = lines_within(line)
+        if within:
+            for part in within:
+                self._look(part, part.translate(None, DIGITS), number, [part], 0)
+            self._unended = False
+            return
         if len(line) > LONGEST:
             line = line[: LONGEST // 2] + b" ... " + line[-LONGEST // 2 :]
         if b"\r" in line:
@@ -276,7 +272,7 @@ class Collector:
         operator = _OPERATOR.search(text)
         if operator and not rank.operator and not head.light:
             rank.operator = next(part for part in operator.groups() if part)
-        rank.waits_for.update(_waited_for(text))
+        rank.waits_for.update(waited_for(text))
         if found:
             said.rank = rank
             self._note_events(

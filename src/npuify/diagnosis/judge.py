@@ -14,6 +14,7 @@ from npuify.version import __version__
 
 from .choose import best as best_of
 from .choose import loudest, yield_to_first
+from .closer import only_repeats, that_says_more, title_of, while_built
 from .known.nearest import nearest
 from .known.recognize import UNEXPLAINED
 from .lines import split_head
@@ -54,13 +55,13 @@ def judge(collector: Collector) -> Diagnosis:
     if best is None:
         return _without_event(collector, ranks)
     rank, key = best
-    event = rank.events[key]
+    event = while_built(rank, rank.events[key])
     exception, frame = _exception(rank, event)
     if event.name == UNEXPLAINED.name:
         return _script_error(collector, ranks, rank, event)
     if event.role == "hint" and event.weight <= 30 and not any(one.exceptions or one.suspects for one in ranks):
         return _nothing(collector, ranks, event.cause)
-    known = _only_repeats(exception) or event.name in exception
+    known = only_repeats(exception) or event.name in exception
     if event.role in ("wrapper", "hint") and event.weight <= 30 and exception and not known:
         # The log ends in an exception that nothing is known of; a warning before it is not its cause.
         return _script_error(collector, ranks, rank)
@@ -82,7 +83,7 @@ def _with_event(
 ) -> Diagnosis:
     """The diagnosis that rests on one event of a rank; ``also`` is what else that rank says."""
     fact = causes().get(event.cause)
-    said = _that_says_more(rank, event)
+    said = that_says_more(rank, event)
     waited = sorted({number for one in ranks for number in one.waits_for}, key=int)
     given = {one.number for one in ranks if one.number}
     silent = tuple(one for one in waited if one in given and not any(r.number == one and loudest(r) for r in ranks))
@@ -90,7 +91,7 @@ def _with_event(
         tool=__version__,
         confidence=_confidence(event, bool(fact is not None and fact.question)),
         cause=event.cause,
-        title=_title(fact, exception, frame, said) if fact is not None else event.meaning,
+        title=title_of(fact, exception, frame, said) if fact is not None else event.meaning,
         why=said.why or (fact.why if fact is not None else ""),
         fix=said.fix or (fact.fix if fact is not None else ""),
         commands=fact.commands if fact is not None else (),
@@ -117,18 +118,6 @@ def _with_event(
     )
 
 
-def _that_says_more(rank: Rank, event: Event) -> Event:
-    """The event itself; or another of the rank that says the same of a package by its name, or, where the event says no
-    more than its cause, of anything by its name."""
-    alike = [one for one in rank.events.values() if one.cause == event.cause and one.why and one.role == event.role]
-    named_by = [one for one in alike if one.name.startswith(_PACKAGE)]
-    if named_by and not event.name.startswith((_PACKAGE, *_NAMES_IT)):
-        return max(named_by, key=lambda one: one.weight)
-    if event.why or event.fix:
-        return event
-    return max(alike, key=lambda one: one.weight, default=event)
-
-
 def _confidence(event: Event, has_question: bool) -> Confidence:
     if event.role in ("wrapper", "hint"):
         return Confidence.LIKELY if event.weight >= 30 else Confidence.OPEN
@@ -147,10 +136,6 @@ def _exception(rank: Rank, event: Event) -> tuple[str, Frame | None]:
         with_frame = next((one for one in rank.exceptions if one.frame is not None), None)
         return nearest.text, with_frame.frame if with_frame is not None else None
     return nearest.text, nearest.frame
-
-
-def _only_repeats(exception: str) -> bool:
-    return exception.startswith(("torch.distributed.elastic", "subprocess.CalledProcessError", "KeyboardInterrupt"))
 
 
 def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
@@ -250,29 +235,6 @@ def _nothing(collector: Collector, ranks: list[Rank], cause: str) -> Diagnosis:
     return msgspec.structs.replace(base, cause=cause, noise=tuple(said.values()))
 
 
-_WITH_PLACE: Final = {"script-error", "missing-file", "file-permission", "damaged-file", "disk-full"}
-"""Causes that an ordinary exception of Python's tells of: their title says which, and where."""
-_PACKAGE: Final = "package-"
-_NAMES_IT: Final = ("member-", "name-of-", "vllm-", "stack-", "library-of-", "header-of-", "cuda-extension-by-name")
-"""How names of events begin that name a part by itself, more closely than its package does."""
-
-
-def _title(fact: Cause, exception: str, frame: Frame | None, said: Event | None = None) -> str:
-    """The cause's; for ordinary errors of Python's the kind and place as well, and the name of the package."""
-    if said is not None and said.name.startswith(_PACKAGE):
-        return phrase("{title}: {package}", title=phrase(fact.title), package=said.name.removeprefix(_PACKAGE))
-    if fact.id not in _WITH_PLACE:
-        return fact.title
-    kind = exception.partition(":")[0].rpartition(".")[2] if exception else ""
-    if not kind or " " in kind or _only_repeats(exception):
-        return fact.title
-    title = phrase(fact.title)
-    title = title[0].lower() + title[1:]
-    if frame is None:
-        return phrase("{kind}: {title}", kind=kind, title=title)
-    return phrase("{kind} at {place}: {title}", kind=kind, place=f"{frame.file}:{frame.line}", title=title)
-
-
 def _script_error(collector: Collector, ranks: list[Rank], rank: Rank, event: Event | None = None) -> Diagnosis:
     """An exception of which nothing more is known: the program's own, as far as anybody can tell."""
     owner, (place, text, frame, _, inside) = _first_exception(ranks, rank, event)
@@ -280,7 +242,7 @@ def _script_error(collector: Collector, ranks: list[Rank], rank: Rank, event: Ev
     base = _empty(
         collector,
         Confidence.UNKNOWN,
-        _title(fact, text, frame),
+        title_of(fact, text, frame),
         excerpt=(place, *owner.suspects[:5]),
         collect=COLLECT,
     )
@@ -331,7 +293,7 @@ def _first_exception(ranks: list[Rank], rank: Rank, event: Event | None) -> tupl
         (one.when if one.when >= 0 else float("inf"), order, owner, one)
         for order, owner in enumerate(ranks)
         for one in owner.exceptions
-        if not _only_repeats(one.text)
+        if not only_repeats(one.text)
     ]
     if not ordered:
         return rank, rank.exceptions[0]

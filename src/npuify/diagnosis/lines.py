@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _ANSI: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _PREFIXES: Final = (
@@ -56,6 +59,10 @@ CODES: Final = re.compile(
     r"|ret(?:[Cc]ode|urn)?|error|ERROR|code|\w*[Ss]tatus)"
     r"\s*(?:is|=)?\s*:?\s*\[?(?P<number>[1-5]\d{5})\b"
 )
+
+_WAITED_FOR: Final = re.compile(r"remote rank:?\s*\[(\d+)\]|unconnected rank(?:Id)?\s*:?\s*\[(\d+)\]")
+_NOT_CONNECTED: Final = re.compile(r"(?:do not|did not|not) connect\w*[^\[]*\branks?(?:Id)?s?:? *\[([\d, -]+)\]")
+"""A list of ranks that did not come, as EI0015 has it."""
 
 
 class Head(NamedTuple):
@@ -130,3 +137,12 @@ def codes_in(text: str) -> list[str]:
     for match in CODES.finditer(text):
         found[match["number"] or match[0]] = None
     return list(found)
+
+
+def waited_for(text: str) -> Iterator[str]:
+    """The numbers of ranks that a line says were waited for in vain."""
+    for numbers in _WAITED_FOR.findall(text):
+        yield from (number for number in numbers if number and int(number) < 1_000_000)
+    listed = _NOT_CONNECTED.search(text)
+    if listed is not None:
+        yield from re.findall(r"\b\d{1,6}\b", listed[1])

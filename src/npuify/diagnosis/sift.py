@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from .lines import split_head
 from .stems import CODE, CODE_SHAPE, DIGITS, GOES_ON, HAS_CODE, launched, starts_with_stems, steps_in, with_stems
+from .wrapped import unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +109,7 @@ class Sifter:
 
     def _take(self, whole: bytes) -> None:
         """Whole lines, without the last line end."""
+        whole = unwrapped(whole)
         self._begin(whole)
         self._take_lines(whole)
         self.before = [*self.before, *whole[-16000:].split(b"\n")][-BACK:]
