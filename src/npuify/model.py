@@ -100,6 +100,13 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=False):
     needs_torch_npu: bool = False
     only_with: str = ""
     """The option, variable or constant without which the place does not run; empty where it may run without one."""
+    also: tuple[Position, ...] = ()
+    """Further places of the file that the same decision settles, and that the edits are of, too."""
+
+    @property
+    def places(self) -> tuple[Position, ...]:
+        """Where it begins, and the further places."""
+        return (self.start, *self.also)
 
 
 class FileError(msgspec.Struct, frozen=True):

@@ -257,6 +257,7 @@ def test_json_of_a_scan(scan_result: ScanResult, finding: Finding) -> None:
         "subject": "torch.cuda.Event",
         "advice": "",
         "edits": [{"start": finding.edits[0].start, "end": finding.edits[0].end, "before": "cuda", "after": "npu"}],
+        "also": [],
     }
     assert document["errors"] == [
         {"file": "broken.py", "line": 4, "message": "cannot be parsed: invalid syntax", "advice": "mend it"}

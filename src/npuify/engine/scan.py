@@ -23,6 +23,7 @@ from npuify.engine.processes import Processes
 from npuify.engine.worker import FILES_PER_PROCESS
 from npuify.language import speaking
 from npuify.model import LedgerEntry, NpuifyError, State
+from npuify.rules.decisions import told_together
 from npuify.rules.packages.extensions.survey import RULE as NATIVE
 from npuify.rules.packages.extensions.survey import findings_of
 from npuify.rules.packages.third_party import RULE as THIRD_PARTY
@@ -95,6 +96,7 @@ def _scan(
         errors = sorted([*errors, *failed], key=_place_of_error)
         others = _save(prepared, cached, fresh, programs)
         prepared.project.forget()
+    findings = told_together(findings)
     ledger = [entry for result in results for entry in result.ledger]
     ledger += (LedgerEntry(name, 1, 1, "", State.CLEARED, DATA_FILE.id) for name in prepared.data_files)
     result = prepared.scan_result(findings, errors, about_project, ledger, programs.programs)

@@ -72,6 +72,9 @@ class JsonFinding(msgspec.Struct, frozen=True):
     subject: str
     advice: str
     edits: tuple[JsonEdit, ...]
+    also: Annotated[
+        tuple[Line, ...], Meta(description="Lines of further places that the same decision settles, if any.")
+    ] = ()
 
 
 class JsonFailure(msgspec.Struct, frozen=True):
@@ -307,6 +310,7 @@ def _finding(kind: type[JsonFinding], finding: Finding) -> JsonFinding:
         subject=finding.subject,
         advice=finding.advice,
         edits=tuple(JsonEdit(edit.start, edit.end, edit.before, edit.after) for edit in finding.edits),
+        also=tuple(place.line for place in finding.also),
     )
 
 

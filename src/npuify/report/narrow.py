@@ -94,10 +94,15 @@ def on_changed_lines(result: ScanResult, changed: ChangedLines) -> ScanResult:
     """What ``result`` says of lines that have changed, and of files with changed lines that could not be processed."""
     return _narrowed(
         result,
-        [one for one in result.findings if changed.touch(one.file, one.start.line, one.end.line)],
+        [one for one in result.findings if _is_touched(one, changed)],
         [error for error in result.errors if changed.has(error.file)],
         phrase("Only findings on lines changed since {since} are counted", since=changed.since),
     )
+
+
+def _is_touched(finding: Finding, changed: ChangedLines) -> bool:
+    spans = [(finding.start.line, finding.end.line), *((place.line, place.line) for place in finding.also)]
+    return any(changed.touch(finding.file, first, last) for first, last in spans)
 
 
 def _narrowed(result: ScanResult, findings: Sequence[Finding], errors: Sequence[FileError], what: str) -> ScanResult:

@@ -20,6 +20,7 @@ from npuify.rewrite.diff import file_diff
 from npuify.rewrite.fixpoint import Begun, MigratedFile, begin_file, finish_file, migrate_file
 from npuify.rewrite.launchers import judged_anew
 from npuify.rewrite.whole_files import NewContents, device_helpers, linux_line_ends, replaced_kernels, stand_ins
+from npuify.rules.decisions import told_together
 from npuify.rules.environment.line_ends import RULE as LINE_ENDS
 
 if TYPE_CHECKING:
@@ -167,7 +168,7 @@ class Draft:
         result = MigrationResult(
             scan=self._scanned(migrated),
             changes=tuple(changes),
-            left=self._left(migrated),
+            left=tuple(told_together(self._left(migrated))),
             changed_files=tuple(sorted(contents)),
             diff="".join(file_diff(prepared.root, relative, contents[relative]) for relative in sorted(contents)),
         )

@@ -61,8 +61,12 @@ def surely_stops(finding: Finding, scan: ScanResult) -> bool:
     """Whether a program surely comes to a finding's place. Where no program is known, any may."""
     if not scan.programs:
         return True
-    place = (finding.file, finding.start.line)
-    return any(finding.file in program.files and place not in program.unsure for program in scan.programs)
+    return any(finding.file in program.files and not _is_unsure(finding, program) for program in scan.programs)
+
+
+def _is_unsure(finding: Finding, program: Program) -> bool:
+    """Whether of none of a finding's places is known that the program comes there."""
+    return all((finding.file, place.line) in program.unsure for place in finding.places)
 
 
 def _program(
@@ -78,7 +82,7 @@ def _program(
     stops = [one for one in on_path if impact_of(one) is Impact.STOPS]
     without_form = [one for one in stops if one.code in WITHOUT_FORM]
     # What stands where nobody knows whether the program comes there decides, and is not said to stop it.
-    surely = [one for one in stops if one not in without_form and (one.file, one.start.line) not in program.unsure]
+    surely = [one for one in stops if one not in without_form and not _is_unsure(one, program)]
     reaching = [one for one in kernels if any(place.line and place.file in program.files for place in one.places)]
     called = [one for one in reaching if _is_called(one, program.files, waiting)]
     blockers = (*called, *kinds(without_form))

@@ -109,6 +109,7 @@ def judge_paddle_launcher(words: Sequence[Word], file: TextFile) -> None:
             else "--gpus and --npus are one option of Paddle's launcher",
             edits=[(*span, "devices" if is_old else "npus") if span is not None else None],
             safety=Safety.REVIEW if is_old else None,
+            severity=None if is_old else Severity.INFO,
             subject="paddle: --gpus",
         )
 
