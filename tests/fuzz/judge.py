@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -115,8 +115,10 @@ class _Case(NamedTuple):
 class Machines:
     """The two processes that programs run in."""
 
-    def __init__(self, cuda: Warm, npu: Warm, folder: Path) -> None:
+    def __init__(self, cuda: Warm, npu: Warm, folder: Path, *, alone: bool = False) -> None:
         self.cuda, self.npu, self.folder = cuda, npu, folder
+        self.alone = alone
+        """Whether each program has a process of its own, which is slow: what the fast way is held against."""
 
     def judge(self, seeds: Sequence[int], styles: Sequence[str], account: Account) -> None:
         """Take the programs of these seeds into account."""
@@ -187,6 +189,8 @@ class Machines:
     def _run(self, machine: Warm, folders: list[Path]) -> list[Ran]:
         if not folders:
             return []
+        if self.alone and len(folders) > 1:
+            return [one for folder in folders for one in self._run(machine, [folder])]
         output = self.folder / "ran.json"
         output.unlink(missing_ok=True)
         arguments = [ROOT / "tests/fuzz/many.py", output, *folders]
@@ -200,14 +204,11 @@ class Machines:
 
 
 def _apart(alike: dict[tuple[int, frozenset[tuple[str, str]]], list[Path]]) -> Iterator[list[Path]]:
-    """The first folder of each that is alike, in parts that one process may run: a group of processes is never taken down."""
+    """The first folder of each that is alike, in parts that one process may run."""
     plain, changing = [], []
     for (_, texts), (first, *_) in alike.items():
         whole = "".join(text for _, text in texts)
-        if "init_process_group" in whole:
-            yield [first]
-        else:
-            (changing if _TRANSFER in whole else plain).append(first)
+        (changing if _TRANSFER in whole else plain).append(first)
     yield plain
     yield changing
 
@@ -268,7 +269,7 @@ def _one_rule_set() -> Iterator[None]:
 
 
 @contextmanager
-def machines() -> Iterator[Machines]:
+def machines(*, alone: bool = False) -> Iterator[Machines]:
     """A CUDA that is the CPU, and a simulated NPU."""
     base = environment()
     base["PYTHONPATH"] += f"{os.pathsep}{ROOT}"
@@ -280,7 +281,7 @@ def machines() -> Iterator[Machines]:
     ):
         place = Path(folder, "programs")
         place.mkdir()
-        yield Machines(cuda, npu, place)
+        yield Machines(cuda, npu, place, alone=alone)
 
 
 @contextmanager
@@ -301,6 +302,7 @@ def run(
     styles: Sequence[str] = STYLES,
     *,
     after: Callable[[Sequence[int], Account], None] = _no_matter,
+    slowly: bool = False,
 ) -> Account:
     """What becomes of the programs of these seeds.
 
@@ -308,9 +310,14 @@ def run(
         seeds: which.
         styles: which to migrate them to.
         after: told of each part of the seeds that was judged, with the account of that part.
+        slowly: without what makes it fast: a process for each program, and each migration begins at nothing.
     """
     whole = Account()
-    with _one_rule_set(), _collecting_by_hand(), machines() as made:
+    with ExitStack() as stack:
+        if not slowly:
+            stack.enter_context(_one_rule_set())
+            stack.enter_context(_collecting_by_hand())
+        made = stack.enter_context(machines(alone=slowly))
         for begin in range(0, len(seeds), AT_ONCE):
             account, part = Account(), seeds[begin : begin + AT_ONCE]
             made.judge(part, styles, account)

@@ -21,12 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.distributed
+from torch.distributed import distributed_c10d
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LONGEST = 60
 """Seconds after which the process is ended: a program takes some milliseconds."""
+_groups: list[Any] = []
+"""Groups of processes that programs made: none is taken down, which gloo's threads may keep from ending."""
 
 
 def _run(folder: Path) -> dict[str, Any]:
@@ -97,10 +101,24 @@ def _devices() -> Iterator[None]:
     finally:
         torch.set_default_dtype(torch.float32)
         torch.set_default_device(None)
+        _forget_groups()
         if fake is not None:
             fake.reset()
         else:
             sys.modules["torch_npu"].npu.set_device(0)
+
+
+def _forget_groups() -> None:
+    """As no program had made a group of processes yet; those that there are live on, or gloo's threads might hang."""
+    if torch.distributed.is_initialized():
+        world = distributed_c10d._world
+        _groups.extend(world.pg_map.items())
+        distributed_c10d._update_default_pg(None)
+        for kept in ("map", "names", "group_ranks", "backend_config", "to_tag", "coalesce_state"):
+            getattr(world, f"pg_{kept}").clear()
+        world.tags_to_pg.clear()
+        world.group_count = 0
+        distributed_c10d._unregister_all_process_groups()
 
 
 @contextlib.contextmanager

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+from typing import TYPE_CHECKING
 
 import pytest
 
-from .judge import STYLES, run
+from .judge import STYLES, Account, Machines, run
 from .programs import program
+
+if TYPE_CHECKING:
+    from .judge import _Case
 
 pytestmark = [
     pytest.mark.slow,
@@ -58,6 +62,10 @@ SEEDS = (
 """Programs that once did otherwise in silence."""
 
 
+PLANTED = (950033, 950004)
+"""Programs that say something more after the migration as one test has it."""
+
+
 def test_no_program_differs_in_silence() -> None:
     account = run(SEEDS)
     silent = [f"{one.seed} {one.style}: {one.reason}\n{one.files['main.py']}" for one in account.silent]
@@ -68,3 +76,32 @@ def test_no_program_differs_in_silence() -> None:
 
 def test_a_seed_is_one_program() -> None:
     assert program(7) == program(7) != program(8)
+
+
+IN_SEVERAL_WAYS = (*range(950000, 950010), 950033, 950057, 950063, 950068, 950013, 950044, 702635)
+"""Programs that do as before, that differ, that are none; several make a group of processes, or change torch for the process."""
+
+
+def test_the_fast_way_judges_as_the_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    migrated = Machines._migrated
+
+    def planted(self: Machines, seed: int, files: dict[str, str], style: str) -> _Case:
+        """Some say something more afterwards, and nothing tells of it."""
+        case = migrated(self, seed, files, style)
+        if seed not in PLANTED:
+            return case
+        text = f"{case.texts['main.py']}print('more')\n"
+        (case.folder / "main.py").write_text(text, "utf-8")
+        return case._replace(texts={**case.texts, "main.py": text}, left=[])
+
+    monkeypatch.setattr(Machines, "_migrated", planted)
+    fast, slow = run(IN_SEVERAL_WAYS), run(IN_SEVERAL_WAYS, slowly=True)
+    assert _said(fast) == _said(slow)
+    assert {(one.seed, one.style) for one in fast.silent} >= {(seed, style) for seed in PLANTED for style in STYLES}
+    assert fast.programs > len(IN_SEVERAL_WAYS) / 2
+    assert {one.told for one in fast.differences} == {True, False}
+
+
+def _said(account: Account) -> object:
+    differences = {(one.seed, one.style, one.told, one.reason, one.by, one.away) for one in account.differences}
+    return account.programs, account.rejected, account.untouched, differences

@@ -115,7 +115,7 @@ def _bound(module: _Module, names: set[str]) -> set[int]:
 
 def _made_by(node: ast.AST) -> _Binding | None:
     """What a node binds or changes."""
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return _Binding(frozenset((node.name,)), node.lineno, node.end_lineno or node.lineno)
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         names = frozenset(alias.asname or alias.name for alias in node.names)
