@@ -286,6 +286,35 @@ class TestStates:
         entries = ledger(tmp_path, f"import torch\nprint({text})\n")
         assert [state for word, state, by in entries if word.startswith("cuda")] == ["cleared"]
 
+    @pytest.mark.parametrize(
+        ("made", "got", "other"),
+        [
+            ("class Kind(Enum):\n    cuda = 1\n", "list(Kind)[0].name", "Kind.cuda.value"),
+            ("Kind = namedtuple('Kind', 'cuda cpu')(1, 0)\n", "Kind._fields[0]", "Kind[0]"),
+            ("class Kind(Enum):\n    cuda = 1\ntorch.ones(1, device='cuda')\n", "next(iter(Kind)).name", "Kind(1)"),
+            (
+                "p = ArgumentParser()\np.add_argument('--cuda', action='store_true')\n",
+                "next(name for name, value in vars(p.parse_args()).items() if value)",
+                "[(name, value) for name, value in vars(p.parse_args()).items()]",
+            ),
+        ],
+        ids=["enum", "namedtuple", "enum beside a device", "option"],
+    )
+    def test_a_name_that_becomes_a_text_is_told_of(self, made: str, got: str, other: str, tmp_path: Path) -> None:
+        imports = "from argparse import ArgumentParser\nfrom collections import namedtuple\nfrom enum import Enum\nimport torch\n"
+        for use, expected in ((got, [("reported", UNKNOWN.code)]), (other, [])):
+            entries = ledger(tmp_path, f"{imports}{made}print(torch.ones(1).to({use}))\n")
+            assert [(state, by) for word, state, by in entries if by == UNKNOWN.code] == expected
+
+    def test_words_that_something_is_sought_in_are_told_of(self, tmp_path: Path) -> None:
+        for text, state in (
+            ("x.device.type in 'cuda mps'", "reported"),
+            ("print('cuda mps')", "cleared"),
+            ("print('in', 'cuda mps')", "cleared"),
+        ):
+            entries = ledger(tmp_path, f"import torch\nx = torch.ones(1)\ny = {text}\n")
+            assert [found for word, found, by in entries if word == "cuda"] == [state]
+
     def test_a_guarded_import(self, tmp_path: Path) -> None:
         text = "try:\n    import cupy\nexcept ImportError:\n    cupy = None\nprint(cupy)\n"
         assert all(by != UNKNOWN.code for _, _, by in ledger(tmp_path, text))

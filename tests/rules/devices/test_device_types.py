@@ -59,3 +59,49 @@ def test_a_case_for_the_npu_is_enough(tmp_path: Path) -> None:
     kinds = CASES + "        case 'npu':\n            return 3\n"
     for style in ("npu", "portable", "auto"):
         assert converted(tmp_path, kinds, OF_DEVICE, style) == kinds
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "print(x.device.type in ('cuda' if True else 'cpu'))",
+        "print(['cpu', 'cuda'].index(x.device.type))",
+        "print(bool(('cuda',).count(x.device.type)))",
+        "print('cuda'.startswith(x.device.type))",
+        "print((lambda word: word == 'cuda')(x.device.type))",
+        "print({'cuda'}.issuperset([x.device.type]))",
+        "print({'cuda', 'mps'} & {x.device.type} != set())",
+        "print('{}'.format(x.device).startswith('cuda'))",
+        "print(('on %s' % x.device).endswith('cuda'))",
+        "is_gpu = lambda word: word == 'cuda'\nprint(is_gpu(x.device.type))",
+        "said = {'device': x.device.type}\nprint(said == {'device': 'cuda'})",
+    ],
+)
+def test_words_beside_what_torch_says_are_told_in_auto(line: str, tmp_path: Path) -> None:
+    text = f"import torch\nx = torch.ones(2).cuda()\n{line}\n"
+    found = findings(text, root=tmp_path, style="auto")
+    assert [one.code for one in found if one.start.line > 2] == ["NPU120"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "print(args.device in ('cuda' if True else 'cpu'))",
+        "print(['cpu', 'cuda'].index(args.device))",
+        "print('cuda'.startswith(args.device))",
+        "print({'cuda', 'mps'} & {args.device} != set())",
+        "print('{}'.format(args.device).startswith('cuda'))",
+        "is_gpu = lambda word: word == 'cuda'\nprint(is_gpu(args.device))",
+        "said = {'device': args.device}\nprint(said == {'device': 'cuda'})",
+    ],
+)
+def test_words_beside_options_stay_in_auto(line: str, tmp_path: Path) -> None:
+    options = "import argparse\np = argparse.ArgumentParser()\np.add_argument('--device', default='cuda')\nargs = p.parse_args()\n"
+    text = f"{options}{line}\nimport torch\nx = torch.ones(2).to(args.device)\n"
+    assert not [one for one in findings(text, root=tmp_path, style="auto") if one.code == "NPU120"]
+
+
+@pytest.mark.parametrize("device", ["'%s:%d' % place()", "'{}:{}'.format(*place())", "place()[0] + ':0'"])
+def test_a_text_is_a_device_to_a_method_that_takes_one(device: str, tmp_path: Path) -> None:
+    text = f"import torch\nfrom elsewhere import place\nx = torch.ones(2).cuda(device={device})\n"
+    assert f".to(device={device})" in output(text, root=tmp_path, style="auto")

@@ -116,6 +116,7 @@ NAMES: Final[dict[str, Result]] = {
     **_rows("itertools.", "cycle islice", Gives.LIKE_FIRST),
     **_rows("tqdm.", "tqdm trange auto.tqdm std.tqdm notebook.tqdm autonotebook.tqdm", Gives.LIKE_FIRST),
     **_rows("rich.progress.", "track", Gives.LIKE_FIRST),
+    **_rows("asyncio.", "run wait_for shield create_task ensure_future", Gives.FIRST),
     "functools.partial": Gives.RETURNED,
     **_rows("os.", "getenv environ.get", STRING),
     **_rows("os.path.", "join abspath dirname basename expanduser realpath normpath", STRING),

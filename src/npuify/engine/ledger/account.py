@@ -91,7 +91,7 @@ def account(
         if answer.package and answer.package in guarded:
             entries.append(LedgerEntry(relative, line, column, word, State.CLEARED, "guarded", answer.package))
             continue
-        by = _told_elsewhere(word, answer, told)
+        by = "" if _is_member(answer.node, file) else _told_elsewhere(word, answer, told)
         entries.append(LedgerEntry(relative, line, column, word, State.REPORTED, by or RULE.code))
         key = by or _asked_together(line, word, answer, kind)
         finding = None
@@ -136,6 +136,14 @@ def _told(
         if span is not None and span.state is not State.CLEARED:
             told.setdefault(_word(place, text), span.by)
     return told
+
+
+def _is_member(node: ast.AST | None, file: PythonFile | None) -> bool:
+    """Whether a name is bound as a member of a class, which nothing that is called like it tells of."""
+    if file is None or not isinstance(node, ast.Name) or not isinstance(node.ctx, ast.Store):
+        return False
+    assign = file.parent(node)
+    return assign is not None and isinstance(file.parent(assign), ast.ClassDef)
 
 
 def _told_elsewhere(word: str, unknown: Unknown, told: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from npuify.engine.ledger.answer import Cleared
+from npuify.engine.ledger.names_as_texts import is_option_asked_for
 from npuify.knowledge.hand_written import environment
 from npuify.language import phrase
 from npuify.source.python.outline import Outline
@@ -32,6 +33,9 @@ _TAKEN_APART = re.compile(
 """What follows a text that code reads."""
 _READING = re.compile(rb"(?:\bloads?|safe_load|literal_eval|StringIO|read_string|shlex\.split)\(\s*\Z")
 """What stands before one."""
+_HELD_AGAINST = re.compile(rb"(?:\bin\s+|\bnamedtuple\([^()]*,\s*)\Z")
+"""What stands before a text of words of which each counts: ``kind in "cuda mps"``, the fields of a namedtuple."""
+_LISTED = re.compile(rb"(?:\w+[\s,|]+)*cuda(?:[\s,|]+\w+)*")
 _AMONG_TEXT = re.compile(rb"[\"'=]cuda[\"':]")
 """A device in what a device says of itself: ``device(type='cuda')``."""
 _OPTION = re.compile(rb"--?[a-zA-Z][\w-]*(?:=.*)?", re.DOTALL)
@@ -114,6 +118,10 @@ class Lexical:
             return None
         before = max(0, match.start() - 40)
         if _TAKEN_APART.match(self._data, match.end()) or _READING.search(self._data, before, match.start()):
+            return None
+        if body == b"--cuda" and is_option_asked_for(self._data):
+            return None
+        if _LISTED.fullmatch(body) and _HELD_AGAINST.search(self._data, before, match.start()):
             return None
         return cleared_text(body, self._api)
 

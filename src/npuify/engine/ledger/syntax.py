@@ -16,6 +16,7 @@ from npuify.analysis.values import OBJECTS, Kind
 from npuify.engine.ledger.answer import Cleared
 from npuify.engine.ledger.identifiers import cuda_packages
 from npuify.engine.ledger.lexical import cleared_text
+from npuify.engine.ledger.names_as_texts import becomes_text, is_option_asked_for, names_fields
 from npuify.knowledge.third_party.dependencies import dependency
 from npuify.language import phrase
 from npuify.rules.common.packages.import_guards import has_fallback, is_asked_for
@@ -140,6 +141,8 @@ class Syntax:
         if _is_help(parent, file):
             # What its option is given may be a device; its help is none.
             return Cleared("message", "help=")
+        if isinstance(node, ast.Constant) and node.value == "--cuda" and is_option_asked_for(file.source.data):
+            return None
         uses = file.uses(whole)
         if self._is_put_among_modules(whole) or self._is_method_of_unknown(whole):
             return None
@@ -168,6 +171,8 @@ class Syntax:
         if _DEVICE_WITHIN.search(value) and (self._is_taken_apart(whole) or self._is_sought(whole)):
             return None
         if _BEGINS.match(value) and self._may_become_device(whole):
+            return None
+        if "cuda" in value.replace(",", " ").split() and names_fields(whole, file):
             return None
         known = cleared_text(value.encode("utf-8", "surrogatepass"), self._api)
         if known is None and not _DEVICE.fullmatch(value.strip()) and " " in value and not _is_code(value):
@@ -276,8 +281,8 @@ class Syntax:
 
     def _name(self, word: str, node: ast.Name | ast.Attribute) -> Cleared | None:
         file = self._file
-        if isinstance(node, ast.Attribute) and getattr(file.parent(node), "attr", "") == "__name__" and word == "cuda":
-            return None  # a name that becomes a text
+        if word == "cuda" and becomes_text(node, file):
+            return None
         if isinstance(node, ast.Name):
             qualified = file.qualname(node)
             if qualified is None or not self._is_foreign(qualified):

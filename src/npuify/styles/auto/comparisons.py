@@ -212,9 +212,13 @@ def holds_what_torch_says(node: ast.AST, file: PythonFile, *, is_unknown: bool) 
     parent = file.parent(node)
     if isinstance(parent, ast.Subscript):
         return parent.slice is node  # NPU120 tells of no other keys
-    around, sides = parent, list[ast.expr]()
-    while isinstance(around, _DISPLAYS):
-        around = file.parent(around)
+    current, around, sides = node, parent, list[ast.expr]()
+    while isinstance(around, _DISPLAYS) or (isinstance(around, ast.IfExp) and around.test is not current):
+        current, around = around, file.parent(around)
+    if isinstance(around, ast.Attribute):
+        return _is_asked_for_said(around, file)
+    if isinstance(around, ast.BinOp):  # {"cuda", "mps"} & {x.device.type}
+        return isinstance(around.op, _OF_SETS) and _OF_DEVICE.search(file.code(around)) is not None
     if isinstance(around, ast.Compare):
         whole: ast.AST = around
         sides = [side for side in (around.left, *around.comparators) if side is not node]
@@ -223,15 +227,68 @@ def holds_what_torch_says(node: ast.AST, file: PythonFile, *, is_unknown: bool) 
     elif isinstance(around, ast.Call) and parent is around and _is_asked_of_text(around, file):
         compare = file.parent(around)
         whole = compare if isinstance(compare, ast.Compare) else around
+        if isinstance(around.func, ast.Attribute) and _has_said_within(around.func.value, file):
+            return True
     else:
         return False
     if isinstance(around, ast.Call) and getattr(around.func, "attr", "") in ("get", "pop"):
         return around.args[:1] == [node]
     inside = next((up for up in file.ancestors(whole) if isinstance(up, _COMPREHENSIONS)), whole)
-    if _OF_DEVICE.search(file.code(inside)):
+    if _OF_DEVICE.search(file.code(inside)) or (isinstance(inside, ast.Lambda) and _is_given_said(inside, file)):
+        return True
+    if current is not node and any(_is_made_of_said(side, file) for side in sides):
         return True
     # What a name stands for is mostly an option; a part of a text may be anything.
     return is_unknown and isinstance(around, ast.Compare) and any(isinstance(one, ast.Subscript) for one in sides)
+
+
+def _is_asked_for_said(method: ast.Attribute, file: PythonFile) -> bool:
+    """Whether what a tensor says is sought in words: ``["cpu", "cuda"].index(kind)``, ``"cuda".startswith(kind)``."""
+    call = file.parent(method)
+    if not isinstance(call, ast.Call) or call.func is not method or method.attr not in (*_SEEKING, *_PARTS):
+        return False
+    return any(_OF_DEVICE.search(file.code(given)) or _is_said(given, "npu", file) for given in call.args)
+
+
+_OF_TWO_SETS = "issuperset issubset isdisjoint intersection difference symmetric_difference union"
+_SEEKING = frozenset(f"startswith endswith __eq__ __ne__ __contains__ {_OF_TWO_SETS}".split())
+_OF_SETS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Sub)
+
+
+def _has_said_within(text: ast.expr, file: PythonFile) -> bool:
+    """Whether a text is put together from what a tensor says: ``"{}".format(x.device)``."""
+    if isinstance(text, ast.Call) and getattr(text.func, "attr", "") == "format":
+        parts = [*text.args, *(one.value for one in text.keywords)]
+    elif isinstance(text, ast.BinOp) and isinstance(text.op, ast.Mod):
+        parts = [*text.right.elts] if isinstance(text.right, ast.Tuple) else [text.right]
+    elif isinstance(text, ast.JoinedStr):
+        parts = [part.value for part in text.values if isinstance(part, ast.FormattedValue)]
+    else:
+        return False
+    return any(
+        isinstance(part, ast.Attribute)
+        and part.attr == "device"
+        and any(value.kind is Kind.DEVICE and not value.name for value in file.values(part, Reach.PROGRAM))
+        for part in parts
+    )
+
+
+def _is_given_said(function: ast.Lambda, file: PythonFile) -> bool:
+    """Whether a lambda is called with what a tensor says, where it stands or by the name that it gets."""
+    parent = file.parent(function)
+    calls = [parent]
+    if isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name):
+        calls = [file.model.parent(one) for one in file.model.references(parent.targets[0].id)]
+    return any(
+        isinstance(call, ast.Call) and any(_OF_DEVICE.search(file.code(given)) for given in call.args) for call in calls
+    )
+
+
+def _is_made_of_said(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a name stands for something with what a tensor says in it: ``said = {"device": x.device.type}``."""
+    return isinstance(node, ast.Name) and any(
+        made is not None and _OF_DEVICE.search(file.code(made)) for made in file.assigned(node)
+    )
 
 
 _COMPREHENSIONS = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.Lambda)

@@ -55,7 +55,7 @@ def _moved_to(diagnostic: Diagnostic, node: ast.Attribute, file: PythonFile) -> 
     if device is None:
         return None
     values = file.values(device, Reach.PROGRAM)
-    if not _cuda_device(values):
+    if not _cuda_device(values) and (values.is_known or not _is_text(device)):
         return _perhaps_device(diagnostic, device, values, file)
     edit = file.rename_attribute(node, "to")
     if edit is None or len(call.args) > 2:
@@ -103,6 +103,17 @@ def _is_looked_up(node: ast.expr, file: PythonFile) -> bool:
 _SHORTEST: Final = 4
 """Letters of a name that says something; shorter ones count."""
 _NUMBERS: Final = re.compile(r"(?<![a-z])(?:int|num|count|index|idx|(?:gpu|rank|id|gpuid|card)s?)(?![a-z])")
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Whether something is a text by how it is written: ``"%s:%d" % place``, ``"cuda:" + str(rank)``."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Mod)):
+        return _is_text(node.left) or (isinstance(node.op, ast.Add) and _is_text(node.right))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr in ("format", "join") and _is_text(node.func.value)
+    return isinstance(node, ast.JoinedStr)
 
 
 def _cuda_device(values: Values) -> bool:

@@ -1,0 +1,14 @@
+"""What asyncio.run() gives is what the coroutine returns."""
+
+import asyncio
+
+import torch
+
+
+async def place(gpu: bool = True) -> str:
+    return "cuda" if gpu else "cpu"
+
+
+def main() -> None:
+    x = torch.ones(2).to(asyncio.run(place()))
+    print(str(torch.device(asyncio.run(place()))).replace("cuda", ""), x.sum())
