@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from npuify.language import listed, phrase, plural
 from npuify.model import Safety, Severity
+from npuify.rules.common.packages.import_guards import no_other_takes
 from npuify.rules.distributed.data_parallel import DATA_PARALLEL, SEVERAL, STEPS, names_several
 from npuify.rules.registry import rule
 
@@ -21,6 +23,10 @@ _PARTS = frozenset(
     for name in ("replicate", "parallel_apply", "data_parallel", "replicate.replicate", "parallel_apply.parallel_apply",
                  "data_parallel.data_parallel")
 )  # fmt: skip
+
+
+_SEVERAL_CARDS = re.compile(r"device_count\(\)\s*(?:>\s*1|>=\s*2)$")
+_CALLERS = 3
 
 
 @rule(
@@ -80,6 +86,7 @@ def _derived(node: ast.ClassDef, file: PythonFile) -> Iterator[Diagnostic]:
             ),
             subject="torch.nn.DataParallel",
             advice=phrase("leave {name} out for one card; for several cards: {STEPS}", name=node.name, STEPS=STEPS),
+            only_with=SEVERAL if _is_used_with_several(node.name, file, _CALLERS) else "",
         )
 
 
@@ -87,6 +94,9 @@ def _parts(node: ast.AST, names: list[str], file: PythonFile) -> Diagnostic:
     parts = [name.rpartition(".")[2] for name in names]
     # Asked of the real torch_npu 2.13.0 with one device: the function hands the batch to the module, as the class does.
     is_whole = set(parts) == {"data_parallel"} and not (isinstance(node, ast.Call) and names_several(node, 2))
+    of_several = [_is_used_with_several(one, file, _CALLERS) for one in _bound(node)] or [
+        _runs_with_several(node, file, _CALLERS)
+    ]
     return file.report(
         node,
         plural(
@@ -99,8 +109,57 @@ def _parts(node: ast.AST, names: list[str], file: PythonFile) -> Diagnostic:
         ),
         subject=f"torch.nn.parallel.{parts[0]}",
         advice=phrase("call the module itself for one card; for several cards: {STEPS}", STEPS=STEPS),
-        only_with=SEVERAL if is_whole else "",
+        only_with=SEVERAL if is_whole or all(of_several) else "",
     )
+
+
+def _bound(node: ast.AST) -> list[str]:
+    """The names that an import gives the parts."""
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    return [one.asname or one.name for one in node.names if f"{node.module}.{one.name}" in _PARTS]
+
+
+def _runs_with_several(node: ast.AST, file: PythonFile, callers: int) -> bool:
+    """Whether a place is run only where ``device_count()`` says that there are several cards."""
+    current = node
+    for up in file.ancestors(node):
+        if isinstance(up, ast.If) and current in up.body and _asks_for_several(up.test, file):
+            return True
+        if isinstance(up, ast.FunctionDef):
+            at_margin = isinstance(file.parent(up), ast.Module)
+            return at_margin and callers > 0 and _is_used_with_several(up.name, file, callers - 1)
+        if isinstance(up, (ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            return False
+        current = up
+    return False
+
+
+def _is_used_with_several(name: str, file: PythonFile, callers: int) -> bool:
+    """Whether all that is done with a name of the file is to call it where there are several cards."""
+    uses = [one for one in file.model.references(name) if isinstance(one, ast.expr)]
+    return (
+        bool(uses)
+        and no_other_takes([name], file)
+        and all(
+            isinstance(call := file.model.parent(one), ast.Call)
+            and call.func is one
+            and _runs_with_several(call, file, callers)
+            for one in uses
+        )
+    )
+
+
+def _asks_for_several(test: ast.expr, file: PythonFile) -> bool:
+    if isinstance(test, ast.BoolOp):
+        return isinstance(test.op, ast.And) and any(_asks_for_several(one, file) for one in test.values)
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1:
+        return False
+    counted = test.left
+    bound = file.assigned(counted) if isinstance(counted, ast.Name) else [counted]
+    codes = [file.code(one) for one in bound if one is not None]
+    condition = file.code(test)[len(file.code(counted)) :]
+    return len(codes) == len(bound) > 0 and all(_SEVERAL_CARDS.search(f"{code}{condition}") for code in codes)
 
 
 def _is_called(alias: ast.alias, name: str, file: PythonFile) -> bool:
