@@ -398,3 +398,45 @@ def test_what_may_be_other_data_as_well_is_left(tmp_path: Path, old: str, new: s
 def test_what_all_ranks_would_write_is_told(tmp_path: Path, written: str, told: bool) -> None:
     result, _ = converted(tmp_path, f"{THROUGH_FUNCTIONS}\n{written}\n", "2.6.5")
     assert ("NPU388" in codes(result)) == told
+
+
+MADE_ELSEWHERE = """import tensorflow as tf
+
+
+def made():
+    ones = tf.keras.initializers.Ones()
+    model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer=ones, input_shape=(4,))])
+    model.compile(optimizer=tf.keras.optimizers.SGD(0.1), loss="mse")
+    return model
+"""
+
+
+def in_two_files(folder: Path) -> str:
+    """A program whose optimizer is made in a module of its own; what becomes of the module."""
+    start = SECOND.index("    ones =")
+    program = SECOND[:start] + "    model = made()\n" + SECOND[SECOND.index("    model.fit(") :]
+    source = folder / "in"
+    source.mkdir()
+    (source / "train.py").write_text(
+        program.replace("import tensorflow as tf\n", "import tensorflow as tf\nfrom making import made\n")
+    )
+    (source / "making.py").write_text(MADE_ELSEWHERE)
+    distribute(source, folder / "out", ConversionOptions(entry="train.py"), Options(tf_adapter="2.6.5", unsafe=True))
+    return (folder / "out" / "making.py").read_text()
+
+
+def test_a_module_with_the_optimizer_imports_the_adapter(tmp_path: Path) -> None:
+    text = in_two_files(tmp_path)
+    assert "optimizer=npu_device.distribute.npu_distributed_keras_optimizer_wrapper(tf.keras" in text
+    assert "import tensorflow as tf\nimport npu_device\n" in text
+    assert text.count("import npu_device") == 1
+
+
+@pytest.mark.thorough
+def test_two_ranks_of_a_program_in_two_files(tmp_path: Path) -> None:
+    in_two_files(tmp_path)
+    before = simulate("2.6", tmp_path / "in" / "train.py", environment={"BATCH": "16"})
+    after = simulate("2.6", tmp_path / "out" / "train.py", "--ranks", "2", environment={"BATCH": "8"})
+    assert (before.code, after.code) == (0, 0), before.err + after.err
+    assert re.findall(r"LOSS \d+\.\d{4}", after.out) == re.findall(r"LOSS \d+\.\d{4}", before.out) * 2
+    assert "note: nothing was reduced" not in after.err

@@ -109,6 +109,10 @@ class _Second(Line):
     rank = "npu_device.open().workers_num, npu_device.open().worker_id"
     own_number = "npu_device.open().worker_id"
 
+    def __init__(self, program: Program, draft: Draft) -> None:
+        super().__init__(program, draft)
+        self._without_import: dict[Unit, None] = {}
+
     def convert(self, unit: Unit) -> None:
         for call in calls(unit):
             if isinstance(call.func, ast.Attribute) and call.func.attr == "compile":
@@ -119,12 +123,17 @@ class _Second(Line):
         make_graph(unit, self.draft)
 
     def name(self, unit: Unit, wanted: str) -> str:
-        for node in unit.nodes:
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    if alias.name == "npu_device":
-                        return wanted.replace("npu_device", alias.asname or "npu_device", 1)
-        return wanted
+        if not self._imports(unit):
+            self._without_import[unit] = None
+        return self.spelled(unit, wanted)
+
+    def spelled(self, unit: Unit, wanted: str) -> str:
+        return next((wanted.replace("npu_device", one, 1) for one in self._imports(unit)), wanted)
+
+    def _imports(self, unit: Unit) -> list[str]:
+        """The names by which a file has imported npu_device."""
+        aliases = (alias for node in unit.nodes if isinstance(node, ast.Import) for alias in node.names)
+        return [alias.asname or alias.name for alias in aliases if alias.name == "npu_device"]
 
     def needs_rank(self, unit: Unit) -> str:
         return ", ".join(self.name(unit, one) for one in self.rank.split(", "))
@@ -145,7 +154,7 @@ class _Second(Line):
                     unit,
                     call,
                     phrase("whether {id} has its variables before fit() is not known", id=model.id),
-                    phrase("build it, then {format}", format=_SEND.format(model.id)),
+                    phrase("build it, then {format}", format=self.spelled(unit, _SEND.format(model.id))),
                 )
                 self.sends += 1
                 continue
@@ -153,6 +162,15 @@ class _Second(Line):
             line = self.name(unit, _SEND.format(model.id))
             edits = [self.draft.editor(unit).before(unit.statement(call), line)]
             self.draft.done("NPU386", unit, call, "all cards begin with the same variables", edits, helper=False)
+
+    def end(self) -> None:
+        super().end()
+        for unit in self._without_import:
+            # The program opens the NPU where it starts; the names are used in a module of its own.
+            last = last_import(unit)
+            if last is not None:
+                edits = [self.draft.editor(unit).after(last, "import npu_device")]
+                self.draft.done("NPU385", unit, last, "the adapter's names are imported", edits, helper=False)
 
 
 class _First(Line):

@@ -43,7 +43,7 @@ class Line:
                 self.wrap(unit, call)
         self.send(unit)
         self.share(unit)
-        tell_writes(unit, self.draft, self.name(unit, self.own_number) if self.own_number else "")
+        tell_writes(unit, self.draft, self.spelled(unit, self.own_number) if self.own_number else "")
 
     def wrap(self, unit: Unit, node: ast.expr) -> None:
         """Have an optimizer average its gradients."""
@@ -52,7 +52,11 @@ class Line:
         self.draft.done("NPU385", unit, node, "its gradients are averaged over the cards", edits, helper=False)
 
     def name(self, unit: Unit, wanted: str) -> str:
-        """How a file writes a name of the adapter."""
+        """How a file writes a name of the adapter, which is imported for it."""
+        return wanted
+
+    def spelled(self, unit: Unit, wanted: str) -> str:
+        """As :meth:`name`, for text that is compared or told, not written."""
         return wanted
 
     def send(self, unit: Unit) -> None:

@@ -157,8 +157,6 @@ def npu_not_opened_by_program(node: ast.Module, file: PythonFile) -> Iterator[Di
     With model.py::
 
         import tensorflow as tf
-
-
         class Net(tf.keras.Model):
             @tf.function
             def step(self, x):
