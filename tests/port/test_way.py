@@ -84,6 +84,8 @@ class Machine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr("npuify.verify.steps.run.accept", made.accept)
+    # Also where the tests themselves run without PyTorch.
+    monkeypatch.setattr("npuify.process.python.python_for", lambda asked="": asked or sys.executable)
     monkeypatch.setattr("npuify.verify.steps.machine.devices_of", lambda python: DEVICES)
     return made
 
@@ -344,6 +346,7 @@ def test_without_torch_it_says_what_it_needs(here: Path, monkeypatch: pytest.Mon
     def none(python: str) -> Devices:
         raise NpuifyError("python has no PyTorch, which the programs need", advice="pip install torch")
 
+    monkeypatch.setattr("npuify.process.python.python_for", lambda asked="": asked or sys.executable)
     monkeypatch.setattr("npuify.verify.steps.machine.devices_of", none)
     report = port("project", "-o", "out", code=0)
     assert states(report) == {

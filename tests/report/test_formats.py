@@ -135,7 +135,7 @@ def test_a_code_says_how_many_of_its_places_are_whose(scan_result: ScanResult, f
     missing = replace(finding, safety=Safety.MANUAL, edits=())
     result = replace(scan_result, findings=(finding, finding, missing))
     assert "  NPU101  cuda-name      3  errors    2 safe edits, 1 by hand\n" in render_scan(result)
-    assert "| NPU101 | cuda-name | 3 | error | 2 npuify, 1 by hand |" in render_scan(result, "markdown")
+    assert "| NPU101 | cuda-name | 3 | error | 2 safe edits, 1 by hand |" in render_scan(result, "markdown")
     assert "3  错误      2 处可安全修改、1 处需手工处理\n" in render_scan(replace(result, language="zh"))
 
 

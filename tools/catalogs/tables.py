@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import tomli
 
+from npuify.language.shell import comments_behind
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -16,7 +18,7 @@ FIELDS = {
     "differs", "limits", "cost",
 }  # fmt: skip
 """Keys of rows that hold a text, or a list of them."""
-ALSO_IN = {("environment.toml", "values"), ("components.toml", "about")}
+ALSO_IN = {("environment.toml", "values"), ("components.toml", "about"), ("versions.toml", "source")}
 """Keys that hold a text in these tables only."""
 NOT_IN = {
     ("forms.toml", "gpu"),
@@ -36,6 +38,8 @@ def _texts(value: Any, key: str, file: str) -> Iterator[str]:
     elif isinstance(value, list):
         for part in value:
             yield from _texts(part, key, file)
+    elif isinstance(value, str) and key == "commands":
+        yield from comments_behind(value)
     elif isinstance(value, str) and _is_text(key, file) and " " in value.strip():
         yield value
 

@@ -9,6 +9,7 @@ import msgspec
 from npuify.knowledge.failures.causes import causes
 from npuify.knowledge.failures.components import component_of
 from npuify.language import phrase
+from npuify.language.shell import command_in_language
 from npuify.model import Evidence
 from npuify.version import __version__
 
@@ -94,7 +95,7 @@ def _with_event(
         title=title_of(fact, exception, frame, said) if fact is not None else event.meaning,
         why=said.why or (fact.why if fact is not None else ""),
         fix=said.fix or (fact.fix if fact is not None else ""),
-        commands=fact.commands if fact is not None else (),
+        commands=tuple(map(command_in_language, fact.commands)) if fact is not None else (),
         evidence=event.evidence,
         source=event.source,
         first=named(event, rank),

@@ -317,7 +317,7 @@ def explain_code(what: str) -> Explanation | None:
     for code, known in CODES.items():
         if what.upper() == code or what == known.name:
             text = (
-                phrase("severity {value} where it is left to do", value=known.severity.value),
+                phrase("severity {value} where it is left to do", value=phrase(known.severity.value)),
                 known.summary,
                 *phrase(known.explanation).splitlines(),
             )

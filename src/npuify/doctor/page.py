@@ -9,7 +9,7 @@ from npuify.html.sheet import sheet
 from npuify.language import phrase
 from npuify.report.doctor import Status
 
-from .text import cards_in_short, verdict
+from .text import EVIDENCE, MARKS, cards_in_short, verdict
 
 if TYPE_CHECKING:
     from npuify.report.doctor import Machine, Report, Result
@@ -20,7 +20,7 @@ def render_html(report: Report) -> str:
     told = [one for one in report.results if one.status not in (Status.OK, Status.SKIPPED)]
     results = "".join(_result(one) for one in told) or f'<p class="dim">{phrase("Nothing to tell.")}</p>'
     checks = "".join(
-        f'<tr><td><b class="{one.status.value}">{one.status.value}</b></td><td>{prose(one.title)}</td>'
+        f'<tr><td><b class="{one.status.value}">{_word(one.status)}</b></td><td>{prose(one.title)}</td>'
         f'<td class="dim">{prose(one.name)}</td></tr>'
         for one in report.checks
     )
@@ -28,7 +28,7 @@ def render_html(report: Report) -> str:
         command="doctor",
         version=report.tool,
         source=phrase(report.source),
-        title=report.worst.value,
+        title=_word(report.worst),
         worst=report.worst.value,
         heading=verdict(report),
         body=f"""<table>{_machine(report.machine)}</table>
@@ -38,6 +38,10 @@ def render_html(report: Report) -> str:
 <table>{checks}</table>""",
         foot=phrase("Nothing was changed on the machine."),
     )
+
+
+def _word(status: Status) -> str:
+    return phrase(MARKS[status]).strip().lower()
 
 
 def _machine(machine: Machine) -> str:
@@ -57,7 +61,8 @@ def _machine(machine: Machine) -> str:
 
 def _result(result: Result) -> str:
     status = result.status.value
-    parts = [f'<article class="{status}"><p><b class="{status}">{status}</b> <b>{prose(result.message)}</b></p>']
+    head = f'<b class="{status}">{_word(result.status)}</b> <b>{prose(result.message)}</b>'
+    parts = [f'<article class="{status}"><p>{head}</p>']
     if result.advice:
         parts.append(f"<p>{prose(result.advice)}</p>")
     if result.mend is not None:
@@ -66,7 +71,11 @@ def _result(result: Result) -> str:
         root = phrase(", as root") if result.mend.root else ""
         parts.append(f'<p class="dim">{where}{root}:</p><pre>{escaped(chr(10).join(result.mend.commands))}</pre>')
     known = (
-        phrase(" · known from: {source} ({value})", source=prose(result.source), value=result.evidence.value)
+        phrase(
+            " · known from: {source} ({evidence})",
+            source=prose(result.source),
+            evidence=phrase(EVIDENCE.get(result.evidence.value, result.evidence.value)),
+        )
         if result.source
         else ""
     )

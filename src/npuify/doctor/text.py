@@ -35,7 +35,8 @@ _COUNTS: Final = {
     Status.WARNING: mark("{count} warning"),
     Status.ERROR: mark("{count} error"),
 }
-_EVIDENCE: Final = {"reported": "reported by users", "assumed": "assumed, not confirmed"}
+EVIDENCE: Final = {"reported": "reported by users", "assumed": "assumed, not confirmed"}
+"""What is said of facts that are less than documented."""
 
 
 _NOT_KNOWN: Final = ("smoke.", "python.found", "cann.installed", "cards.seen")
@@ -123,7 +124,7 @@ def _result(result: Result) -> Iterator[str]:
         if note:
             yield "          " + phrase("({note})", note=note)
     if result.source and result.status is not Status.INFO:
-        known = _EVIDENCE.get(result.evidence.value, "")
+        known = EVIDENCE.get(result.evidence.value, "")
         yield (
             phrase("        known from: {source} ({evidence})", source=result.source, evidence=known)
             if known

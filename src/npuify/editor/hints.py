@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase, semicolons, sentences
+from npuify.language import commas, phrase, semicolons, sentences
 from npuify.model import NpuifyError
 from npuify.report.evidence import KNOWN
 from npuify.report.summary import counted, remaining
@@ -50,7 +50,8 @@ def lens(findings: Sequence[Finding]) -> str:
 
 
 def _of_finding(session: Session, finding: Finding) -> str:
-    said = [f"**{finding.code} {_escaped(finding.name)}** ({finding.severity.value}, {finding.safety.value})"]
+    kind = commas(map(phrase, (finding.severity.value, finding.safety.value)))
+    said = [phrase("**{code}** ({kind})", code=f"{finding.code} {_escaped(finding.name)}", kind=kind)]
     said.append(_escaped(finding.message) + (f" {_escaped(finding.advice)}" if finding.advice else ""))
     known = phrase("Known: {value}, {how}.", value=finding.evidence.value, how=phrase(KNOWN[finding.evidence]))
     source = phrase("Source: {source}.", source=_escaped(finding.source)) if finding.source else ""

@@ -17,6 +17,7 @@ FOLDERS: Final = {"zh": "zh_CN"}
 _FORMATTER: Final = Formatter()
 _CHINESE: Final = re.compile("[\u4e00-\u9fff]")
 _LATIN: Final = re.compile("[A-Za-z0-9`]")
+_FULL_WIDTH: Final = re.compile("[，。；：？！、（）「」]")
 
 
 class Catalog:
@@ -91,7 +92,7 @@ def _read(files: Iterable[Path]) -> gettext.NullTranslations:
 
 def filled_in(text: str, values: dict[str, object]) -> str:
     """As :meth:`str.format`, with a blank between Chinese and Latin where a value begins or ends, and none between
-    Chinese and Chinese: what stands for a placeholder may be either."""
+    Chinese and Chinese or beside full-width punctuation: what stands for a placeholder may be either."""
     made = ""
     for literal, name, form, conversion in _FORMATTER.parse(text):
         made = _beside(made, literal)
@@ -108,5 +109,10 @@ def _beside(left: str, right: str) -> str:
     if before == " " and _CHINESE.match(left[-2:-1]) and _CHINESE.match(after):
         return left[:-1] + right
     if after == " " and _CHINESE.match(before) and _CHINESE.match(right[1:2]):
+        return left + right[1:]
+    # One blank; several are columns of a table.
+    if before == " " and left[-2:-1] != " " and _FULL_WIDTH.match(after):
+        return left[:-1] + right
+    if after == " " and right[1:2] != " " and _FULL_WIDTH.match(before):
         return left + right[1:]
     return left + right

@@ -12,6 +12,7 @@ import posixpath
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from npuify.language import mark
 from npuify.model import EntryPoint, Mention
 from npuify.project.import_graph import ImportGraph
 
@@ -40,13 +41,13 @@ _LAUNCHING: Final = (
 )
 _REFERENCE: Final = re.compile(r"\s*[\w.-]+\s*=\s*(?P<module>[A-Za-z_][\w.]*)\s*(?::\s*[\w.]+)?\s*(?:\[.*\])?\s*")
 _ORDER: Final = (
-    "launcher",
-    "console script",
-    "installed script",
-    "documentation",
-    "main guard",
-    "top-level code",
-    "usual name",
+    mark("launcher"),
+    mark("console script"),
+    mark("installed script"),
+    mark("documentation"),
+    mark("main guard"),
+    mark("top-level code"),
+    mark("usual name"),
 )
 _USUAL: Final = re.compile(
     r"(?:main|run|(?:pre)?train(?:ing)?|fine_?tune|infer|inference|predict|eval|evaluate|generate|sample|demo)(?:_\w+)?\.py"

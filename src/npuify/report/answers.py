@@ -115,6 +115,7 @@ def render_releases(releases: Sequence[ReleaseInfo], format: str) -> str:
 _FIELDS: Final = (
     *(mark("torch npu wheel"), mark("torch npu sha256"), mark("torch wheel"), mark("torch sha256")),
     *(mark("live wheel"), mark("live sha256"), mark("npu names"), mark("cuda names"), mark("cuda names by status")),
+    *(mark("evidence"), mark("source"), mark("generator"), mark("pythons"), mark("cann")),
     *(mark("operators on cpu"), mark("custom operators"), mark("transfer patches"), mark("renamed")),
 )
 """Names of fields in words, as :func:`render_release` shows them."""
@@ -130,6 +131,7 @@ def render_release(summary: msgspec.Struct, format: str) -> str:
         told = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
         if isinstance(value, dict):
             told = commas(f"{phrase(name)} {item}" for name, item in value.items())
+        told = phrase(told) if key == "source" else told
         rows.append((phrase(key.replace("_", " ")) if key not in {"torch_npu"} else key, told))
     return "\n".join(_table(rows)) + "\n"
 

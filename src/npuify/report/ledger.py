@@ -73,7 +73,7 @@ def in_words(ledger: Ledger) -> str:
     """ "edited 41 · reported 12 · left alone 17 (9 paths, 5 messages, 3 keys)"; empty where nothing concerns CUDA."""
     if not ledger.edited + ledger.reported + ledger.cleared:
         return ""
-    named = [_counted(one) for one in ledger.reasons[:_NAMED]]
+    named = [counted_reason(one) for one in ledger.reasons[:_NAMED]]
     more = sum(one.count for one in ledger.reasons[_NAMED:])
     why = commas([*named, phrase("{more} more", more=more)] if more else named)
     alone = phrase("left alone {cleared}", cleared=ledger.cleared) + (phrase(" ({why})", why=why) if why else "")
@@ -92,5 +92,6 @@ def cleared_by_reason(entries: Iterable[LedgerEntry]) -> list[Group]:
     return [Group(counts[reason], groups[reason]) for reason in counts]
 
 
-def _counted(one: ReasonCount) -> str:
+def counted_reason(one: ReasonCount) -> str:
+    """ "9 paths", "1 message"."""
     return plural(f"{{count}} {REASONS[one.reason].one}", f"{{count}} {REASONS[one.reason].many}", one.count)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from npuify.language import commas
+from npuify.language import commas, phrase
 from npuify.language import plural as in_plural
 from npuify.model import Safety, ScanResult, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from npuify.model import FileError, Finding, MigrationResult
 
@@ -48,6 +48,7 @@ class Summary(msgspec.Struct, frozen=True):
     """Files that could not be processed properly."""
 
 
+_ACTS = ("migrated", "review", "manual", "note")
 _WORST = tuple(Severity)
 _LEAST_SAFE = tuple(reversed(Safety))
 
@@ -95,6 +96,29 @@ def severities_in_words(summary: Summary) -> str:
         in_plural("{count} note", "{count} notes", notes) if notes else "",
     )
     return commas(filter(None, words))
+
+
+def acts_in_words(counts: Mapping[str, int], *, counted: bool = False) -> list[str]:
+    """What is done about the findings of a code, or of a file: "2 safe edits", "1 note".
+
+    Args:
+        counts: how many by status: ``migrated``, ``review``, ``manual`` or ``note``.
+        counted: with the number, also where all are treated alike.
+    """
+    told = [key for key in _ACTS if counts.get(key)]
+    return [_act(key, counts[key], counted=counted or len(told) > 1) for key in told]
+
+
+def _act(key: str, count: int, *, counted: bool) -> str:
+    if key == "migrated":
+        text = in_plural("{count} safe edit", "{count} safe edits", count)
+        return text if counted else phrase("safe edit") if count == 1 else phrase("safe edits")
+    if key == "note":
+        text = in_plural("{count} note", "{count} notes", count)
+        return text if counted else phrase("note") if count == 1 else phrase("notes")
+    if key == "review":
+        return in_plural("{count} to review", "{count} to review", count) if counted else phrase("to review")
+    return in_plural("{count} by hand", "{count} by hand", count) if counted else phrase("by hand")
 
 
 def in_order(errors: Iterable[FileError]) -> list[FileError]:

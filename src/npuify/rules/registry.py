@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuify.knowledge.forms import proof_of
 from npuify.knowledge.hardware.tell import seen_lines
-from npuify.language import documentation_in_language, phrase
+from npuify.language import documentation_in_language, mark, phrase
 from npuify.model import Evidence, Explanation, RuleInfo, Safety, Severity
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 _CODE = re.compile(r"NPU\d{3}")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+HEADINGS = (mark("Before"), mark("After"))
+"""What announces the examples in a docstring."""
 
 
 class Rule(NamedTuple):
@@ -59,6 +61,7 @@ class Rule(NamedTuple):
 
     @property
     def documentation(self) -> str:
+        """The check's docstring; what announces its examples is a text (``HEADINGS``)."""
         return inspect.cleandoc(self.check.__doc__ or "")
 
     @property

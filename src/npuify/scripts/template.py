@@ -7,6 +7,7 @@ import string
 from typing import TYPE_CHECKING
 
 from npuify.language import ENGLISH, phrase, spoken
+from npuify.language.shell import command_in_language, comments_behind, refusals, refusals_in_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,28 +27,22 @@ def filled(text: str, **values: str) -> str:
 
 
 _LINE = r"# (?!shellcheck)[A-Za-z(@].*"
-_BEHIND = re.compile(
-    r"(?<=\S)(?P<gap> +)# (?!shellcheck)(?=[^\n#]*[a-z]{2})(?P<text>[A-Za-z(][^\n#]* [^\n#]* [^\n#]*[^\s#])(?=$| # )",
-    re.MULTILINE,
-)
-"""A comment behind a command: three words or more."""
 _COMMENT = re.compile(rf"^([ \t]*){_LINE}(?:\n\1{_LINE})*$", re.MULTILINE)
 
 
 def comments(text: str) -> Iterator[str]:
-    """The comments of a script, each as one text: those in lines of their own, then those behind commands."""
+    """What people read in a script, one text each: comments in lines of their own, those behind commands, refusals."""
     for match in _COMMENT.finditer(text):
         yield _joined(match)
-    for match in _BEHIND.finditer(_COMMENT.sub("", text)):
-        yield match["text"]
+    yield from comments_behind(_COMMENT.sub("", text))
+    yield from refusals(text)
 
 
 def in_language(text: str) -> str:
     """A script with its comments in the user's language; in English as it is."""
     if spoken() == ENGLISH:
         return text
-    behind = _BEHIND.sub(lambda match: f"{match['gap']}# {phrase(match['text'])}", text)
-    return _COMMENT.sub(_told, behind)
+    return _COMMENT.sub(_told, command_in_language(refusals_in_language(text)))
 
 
 def _joined(comment: re.Match[str]) -> str:

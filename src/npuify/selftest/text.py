@@ -11,7 +11,7 @@ import msgspec
 from npuify.html.escape import escaped
 from npuify.html.sheet import sheet
 from npuify.knowledge.hardware.results import REFUTED, SelftestResult, Status
-from npuify.language import phrase, plural
+from npuify.language import commas, mark, phrase, plural
 from npuify.report import printable, schema_text
 from npuify.selftest.shares import share_lines
 from npuify.visible import visible
@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from npuify.selftest.checks import Plan
 
 _LONGEST: Final = 400
-_STATUSES: Final = (Status.HELD, Status.DIFFERS, Status.CRASHED, Status.HUNG, Status.NOT_ASKED)
+IN_WORDS: Final = {
+    Status.HELD: mark("held"),
+    Status.DIFFERS: mark("differs"),
+    Status.CRASHED: mark("crashed"),
+    Status.HUNG: mark("hung"),
+    Status.NOT_ASKED: mark("not asked"),
+}
+"""What became of a claim; these also order the columns."""
+_STATUSES: Final = tuple(IN_WORDS)
 
 
 def refuted(result: SelftestResult) -> list[Outcome]:
@@ -48,7 +56,7 @@ def render_text(result: SelftestResult) -> str:
     lines = [verdict(result), "", *(f"  {name:<11}{value}" for name, value in machine_rows(result.machine)), ""]
     lines += [f"  {row}" for row in _area_lines(result)]
     for outcome in refuted(result):
-        lines += ["", f"{outcome.status.value.upper()} {outcome.id}"]
+        lines += ["", f"{phrase(IN_WORDS[outcome.status]).upper()} {outcome.id}"]
         lines.append(phrase("  claim:    {claim} ({evidence})", claim=outcome.claim, evidence=outcome.evidence.value))
         lines.append(phrase("  expected: {value}", value=_shown(outcome.expected)))
         lines.append(phrase("  seen:     {value}", value=_shown(outcome.seen)))
@@ -91,7 +99,11 @@ def area_counts(result: SelftestResult) -> dict[str, Counter[Status]]:
 
 def _area_lines(result: SelftestResult) -> Iterator[str]:
     for area, counts in area_counts(result).items():
-        told = ", ".join(f"{counts[status]} {status.value}" for status in _STATUSES if counts[status])
+        told = commas(
+            phrase("{number} {state}", number=counts[status], state=phrase(IN_WORDS[status]))
+            for status in _STATUSES
+            if counts[status]
+        )
         yield f"{area:<13}{told}"
 
 
@@ -125,7 +137,7 @@ def render_html(result: SelftestResult) -> str:
         f"<tr><th>{escaped(area)}</th>" + "".join(f"<td>{counts[status] or ''}</td>" for status in _STATUSES) + "</tr>"
         for area, counts in area_counts(result).items()
     )
-    heads = "".join(f"<th>{escaped(status.value)}</th>" for status in _STATUSES)
+    heads = "".join(f"<th>{escaped(phrase(IN_WORDS[status]))}</th>" for status in _STATUSES)
     wrong = "".join(map(_article, refuted(result))) or f'<p class="dim">{escaped(phrase("Nothing."))}</p>'
     reasons = "".join(
         f"<tr><td>{count}</td><td>{escaped(area)}</td><td>{escaped(why)}</td></tr>"
@@ -151,7 +163,7 @@ def render_html(result: SelftestResult) -> str:
 
 def _article(outcome: Outcome) -> str:
     return (
-        f'<article class="error"><p><b class="error">{escaped(outcome.status.value)}</b> '
+        f'<article class="error"><p><b class="error">{escaped(phrase(IN_WORDS[outcome.status]))}</b> '
         f"<b>{escaped(outcome.id)}</b></p><p>{escaped(outcome.claim)} "
         f'<span class="dim">({escaped(outcome.evidence.value)})</span></p>'
         f"<p>{escaped(phrase('expected: {value}', value=_shown(outcome.expected)))}</p>"

@@ -176,7 +176,8 @@ def _open_points(guide: Guide, say: Texts) -> str:
     for file, group in groupby(sorted(findings, key=lambda one: (one.file, one.start)), key=lambda one: one.file):
         lines += [f"## {code(file)}", ""]
         for one in group:
-            weight = f"**{one.severity.value}**" if one.severity is not Severity.INFO else one.severity.value
+            severity = phrase(one.severity.value)
+            weight = f"**{severity}**" if one.severity is not Severity.INFO else severity
             lines.append(f"- {one.start.line}, {one.code} {weight}: {line_of(one.message)}")
             if one.advice:
                 lines.append(f"  - {line_of(one.advice)}")

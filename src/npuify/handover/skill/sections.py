@@ -138,7 +138,8 @@ def _points(heading: str, findings: Sequence[Finding], most: int, say: Texts) ->
     for same in _alike(findings)[:most]:
         one = same[0]
         more = f" (+{len(same) - 1})" if len(same) > 1 else ""
-        yield f"- {one.severity.value} {one.code} {code(f'{one.file}:{one.start.line}')}{more}: {prose(one.message)}"
+        level = phrase(one.severity.value)
+        yield f"- {level} {one.code} {code(f'{one.file}:{one.start.line}')}{more}: {prose(one.message)}"
         if one.advice:
             yield f"  {prose(one.advice)}"
     yield ""

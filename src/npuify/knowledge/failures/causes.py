@@ -10,6 +10,7 @@ import msgspec
 
 from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import phrase, sentences
+from npuify.language.shell import command_in_language
 from npuify.model import Evidence, Explanation, NpuifyError
 
 Role = Literal["cause", "consequence", "wrapper", "hint", "stop", "noise"]
@@ -298,7 +299,7 @@ def _told(cause: Cause) -> list[str]:
         sentences(phrase("Cause: {title}.", title=cause.title), cause.why),
         phrase("What to do: {fix}", fix=cause.fix),
     ]
-    lines += [f"  {command}" for command in cause.commands]
+    lines += [f"  {command_in_language(command)}" for command in cause.commands]
     if cause.late:
         lines.append("The Python stack beside it is late: run again with ASCEND_LAUNCH_BLOCKING=1 for the true one.")
     if cause.question:

@@ -6,7 +6,7 @@ cd @@{to_folder}
 # Each of these can also be set in the environment: CARDS=4 bash @@{script}
 PYTHON=${PYTHON:-python3}
 CARDS=${CARDS:-@@{cards}}    # of this machine; one process for each
-NODES=${NODES:-@@{nodes}}    # machines
+NODES=${NODES:-@@{nodes}}    # how many machines there are
 NODE_RANK=${NODE_RANK:-@@{node_rank}}    # this machine's number, from 0
 MASTER_ADDR=${MASTER_ADDR:-@@{master}}    # the first machine
 MASTER_PORT=${MASTER_PORT:-@@{port}}

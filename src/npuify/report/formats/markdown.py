@@ -6,13 +6,13 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from npuify.language import phrase, sentences
+from npuify.language import commas, phrase, semicolons, sentences
 from npuify.model import Evidence, MigrationResult, ScanResult
 from npuify.report.addresses import rule_address
 from npuify.report.formats.markdown_findings import checklist
 from npuify.report.formats.markdown_text import cell, code_cell, inline_code, prose, sentence, shortened
 from npuify.report.ledger import in_words, ledger_of
-from npuify.report.summary import in_order, summarise
+from npuify.report.summary import acts_in_words, in_order, summarise
 from npuify.report.verdicts.scope import is_for_tensorflow
 from npuify.report.verdicts.verdict import by_status, hours, judge
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from npuify.model import Change, FileError, Finding
     from npuify.report.summary import Summary
     from npuify.report.verdicts.verdict import Group, Place, Verdict
-
-_ACTS = {"migrated": "npuify", "review": "to review", "manual": "by hand", "note": "note"}
 
 
 def render(result: ScanResult | MigrationResult) -> str:
@@ -197,8 +195,11 @@ def _programs(verdict: Verdict) -> Iterator[str]:
         "|---|---|---|---|",
     )
     for one in verdict.programs:
-        decides = "; ".join(f"{cell(kind.what)} {_where(kind.places)}" for kind in (*one.blockers, *one.deciding))
-        asked = ", ".join(code_cell(switch.what) for switch in one.conditional)
+        decides = semicolons(
+            phrase("{what} {places}", what=cell(kind.what), places=_where(kind.places))
+            for kind in (*one.blockers, *one.deciding)
+        )
+        asked = commas(code_cell(switch.what) for switch in one.conditional)
         said = sentences(phrase("{title}.", title=phrase(one.title)), cell(one.summary))
         yield f"| {code_cell(one.file)} | {said} | {decides} | {asked} |"
     yield ""
@@ -210,9 +211,9 @@ def _survey(verdict: Verdict) -> Iterator[str]:
         yield from (phrase("### Entry points"), "", phrase("| file | how it was found |"), "|---|---|")
         for point in survey.entry_points:
             first = point.mentions[0]
-            said = f", {code_cell(first.text)}" if first.text else ""
-            place = code_cell(f"{first.file}:{first.line}")
-            yield f"| {code_cell(point.file)} | {cell(first.kind)}, {place}{said} |"
+            shown = [cell(phrase(first.kind)), code_cell(f"{first.file}:{first.line}")]
+            shown += [code_cell(first.text)] if first.text else []
+            yield f"| {code_cell(point.file)} | {commas(shown)} |"
         yield ""
     if survey.frameworks:
         yield from (
@@ -233,7 +234,10 @@ def _survey(verdict: Verdict) -> Iterator[str]:
 
 
 def _group_row(name: str, group: Group) -> str:
-    codes = ", ".join(f"{code} ({count})" for code, count in sorted(group.by_code.items(), key=lambda item: -item[1]))
+    codes = commas(
+        phrase("{code} ({count})", code=code, count=count)
+        for code, count in sorted(group.by_code.items(), key=lambda item: -item[1])
+    )
     return f"| {name} | {group.count} | {group.files} | {codes} |"
 
 
@@ -241,7 +245,7 @@ def _where(places: Sequence[Place]) -> str:
     """The first places, in brackets."""
     named = [inline_code(f"{place.file}:{place.line}" if place.line else place.file) for place in places[:3]]
     more = phrase(" and {value} more", value=len(places) - 3) if len(places) > 3 else ""
-    return f"({', '.join(named)}{more})" if named else ""
+    return phrase("({places}{more})", places=commas(named), more=more) if named else ""
 
 
 def _by_code(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -> Iterator[str]:
@@ -251,14 +255,10 @@ def _by_code(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -
     yield from (phrase("| code | name | places | severity | action |"), "|---|---|---:|---|---|")
     for one in summary.by_code:
         counts = acting[one.code]
-        words = [
-            f"{counts[key]} {phrase(word)}" if len(counts) > 1 else phrase(word)
-            for key, word in _ACTS.items()
-            if counts[key]
-        ]
+        words = acts_in_words(counts)
         address = rule_address(one.code)
         code = f"[{one.code}]({address})" if address else one.code
-        yield f"| {code} | {cell(one.name)} | {one.count} | {phrase(one.severity.value)} | {', '.join(words)} |"
+        yield f"| {code} | {cell(one.name)} | {one.count} | {phrase(one.severity.value)} | {commas(words)} |"
     yield ""
 
 
@@ -321,6 +321,6 @@ def _limits(findings: Sequence[Finding], *, migrated: bool, for_tensorflow: bool
         )
     kinds = Counter(finding.evidence.value for finding in findings)
     if kinds:
-        listed = ", ".join(f"{kind.value} {kinds[kind.value]}" for kind in Evidence if kinds[kind.value])
+        listed = commas(f"{kind.value} {kinds[kind.value]}" for kind in Evidence if kinds[kind.value])
         yield phrase("- Evidence for the facts behind the entries above: {listed}.", listed=listed)
     yield ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from npuify.language import mark, phrase, plural
+from npuify.language import commas, mark, phrase, plural
 from npuify.model import Evidence, Safety
 from npuify.report.formats.markdown_text import inline_code, prose, sentence, shortened
 from npuify.report.summary import counted
@@ -89,7 +89,7 @@ def _listed(findings: Sequence[Finding]) -> Iterator[str]:
                 said = phrase("{said}: {edit}", said=said, edit=_offered(one))
             lines.setdefault((said, one.advice), []).append(one.start.line)
         for (said, advice), numbers in lines.items():
-            where = ", ".join(map(str, dict.fromkeys(numbers)))
+            where = commas(map(str, dict.fromkeys(numbers)))
             yield (
                 phrase("- line {where}: {said}", where=where, said=said)
                 if len(set(numbers)) == 1

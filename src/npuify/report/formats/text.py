@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from npuify.knowledge.release.versions import cann_in_words
 from npuify.language import commas, mark, padded, phrase, plural, semicolons
 from npuify.model import Evidence, MigrationResult, Safety, ScanResult, Severity
-from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
+from npuify.report.ledger import cleared_by_reason, counted_reason, in_words, ledger_of
 from npuify.report.places import Places
-from npuify.report.summary import Summary, counted, in_order, severities_in_words, summarise
+from npuify.report.summary import Summary, acts_in_words, counted, in_order, severities_in_words, summarise
 from npuify.report.verdicts.scope import is_aside, is_for_tensorflow
 from npuify.report.verdicts.verdict import Level, by_status, hours, judge
 from npuify.visible import file_name, in_one_line
@@ -28,13 +28,6 @@ Line = list[tuple[str, str]]
 _COLOURS = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 _EDITS = {Safety.SAFE: mark("safe edit"), Safety.REVIEW: mark("edit to review"), Safety.MANUAL: mark("by hand")}
 _LEVELS = {Level.RUNS: "bold green", Level.REVIEW: "bold yellow", Level.WORK: "bold yellow", Level.BLOCKED: "bold red"}
-_ACTS = {
-    "migrated": mark("safe edit"),
-    "review": mark("to review"),
-    "manual": mark("by hand"),
-    "note": mark("note"),
-}
-"""Who acts on a finding, and how."""
 _KINDS = {
     Severity.ERROR: (mark("error"), mark("errors")),
     Severity.WARNING: (mark("warning"), mark("warnings")),
@@ -73,8 +66,8 @@ def lines(result: ScanResult | MigrationResult, *, ledger: bool = False) -> Iter
 def _left_alone(entries: Sequence[LedgerEntry], places: Places) -> Iterator[Line]:
     for reason, cleared in cleared_by_reason(entries):
         yield [
-            (phrase("Left alone: {count_} {title}", count_=reason.count, title=reason.title), "bold"),
-            (f" [{reason.reason}]. {reason.text}", "dim"),
+            (phrase("Left alone: {counted}", counted=counted_reason(reason)), "bold"),
+            (phrase(" [{reason}]. {text}", reason=reason.reason, text=reason.text), "dim"),
         ]
         for entry in cleared:
             place = f"{file_name(places.shown_in_source(entry.file))}:{entry.line}:{entry.column}"
@@ -220,29 +213,13 @@ def _table(summary: Summary, findings: Sequence[Finding], *, migrated: bool) -> 
     acting = by_status(findings, migrated=migrated)
     for one in summary.by_code:
         counts = acting[one.code]
-        several = len([key for key in _ACTS if counts[key]]) > 1
-        words = [_acts(key, counts[key], several=several) for key in _ACTS if counts[key]]
+        words = acts_in_words(counts)
         yield [
             (f"  {one.code}  ", "magenta"),
             (f"{one.name.ljust(width)}  {one.count:>5}  ", ""),
             (padded(phrase(_KINDS[one.severity][one.count != 1]), 8), _COLOURS[one.severity]),
             (f"  {commas(words)}", "dim"),
         ]
-
-
-def _acts(key: str, count: int, *, several: bool) -> str:
-    """What is done about ``count`` findings of a code; with the number where others of them are treated otherwise."""
-    if key == "migrated":
-        text = plural("{count} safe edit", "{count} safe edits", count)
-        return text if several else phrase("safe edit") if count == 1 else phrase("safe edits")
-    if key == "note":
-        text = plural("{count} note", "{count} notes", count)
-        return text if several else phrase("note") if count == 1 else phrase("notes")
-    if not several:
-        return phrase(_ACTS[key])
-    if key == "review":
-        return plural("{count} to review", "{count} to review", count)
-    return plural("{count} by hand", "{count} by hand", count)
 
 
 def _what_edits_do(findings: Sequence[Finding]) -> Iterator[Line]:
@@ -305,7 +282,10 @@ def _verdict(verdict: Verdict) -> Iterator[Line]:
         first = blocker.places[0]
         where = f"{first.file}:{first.line}" if first.line else first.file
         more = ", …" if len(blocker.places) > 1 else ""
-        yield [(phrase("  Blocked by "), "bold red"), (in_one_line(f"{blocker.what} ({where}{more})"), "")]
+        yield [
+            (phrase("  Blocked by "), "bold red"),
+            (in_one_line(phrase("{what} ({where}{more})", what=blocker.what, where=where, more=more)), ""),
+        ]
         if blocker.advice:
             yield [(f"    {in_one_line(blocker.advice)}", "dim")]
     if len(verdict.blockers) > _SHOWN:
@@ -363,7 +343,8 @@ def _programs(programs: Sequence[ProgramVerdict]) -> Iterator[Line]:
         for decides in (*one.blockers, *one.deciding)[:_DECIDING]:
             first = decides.places[0]
             where = f"{first.file}:{first.line}" if first.line else first.file
-            yield [(f"    {in_one_line(decides.what)} ({where})", "dim")]
+            said = phrase("{what} ({where}{more})", what=decides.what, where=where, more="")
+            yield [(f"    {in_one_line(said)}", "dim")]
         if one.conditional:
             yield [
                 (

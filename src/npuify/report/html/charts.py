@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.html.escape import escaped, shortened
-from npuify.language import told
+from npuify.language import commas, phrase, told
+from npuify.report.summary import acts_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,11 +51,13 @@ def stacked(bars: Sequence[Bar], statuses: Sequence[str], title: str, kind: str)
                 width = max(room * count / most, _THIN)
                 parts.append(f'<rect class="s-{status}" x="{x:.1f}" width="{width - 2:.1f}" height="16"/>')
                 x += width
-        said = ", ".join(f"{bar.counts[status]} {status}" for status in statuses if bar.counts.get(status))
+        said = phrase(
+            "{label}: {counts}", label=shortened(bar.label, 300), counts=commas(acts_in_words(bar.counts, counted=True))
+        )
         rows.append(
             f'<li><button type="button" class="bar" data-kind="{escaped(kind)}" '
-            f'data-value="{escaped(bar.filter or bar.label)}" title="{escaped(shortened(bar.label, 300))}: '
-            f'{escaped(said)}">{_label(bar.label)}{_drawn("".join(parts))}'
+            f'data-value="{escaped(bar.filter or bar.label)}" title="{escaped(said)}">'
+            f"{_label(bar.label)}{_drawn(''.join(parts))}"
             f'<span class="value">{sum(bar.counts.values())}</span></button></li>'
         )
     return _chart(rows, title)
@@ -72,7 +75,7 @@ def ranges(parts: Sequence[Part], title: str) -> str:
         )
         rows.append(
             f'<li class="bar" title="{escaped(told(part.basis))}">{_label(told(part.name))}{_drawn(drawn)}'
-            f'<span class="value">{_hours(part.low)}–{_hours(part.high)} h</span></li>'
+            f'<span class="value">{_range(part)}</span></li>'
         )
     return _chart(rows, title)
 
@@ -88,7 +91,7 @@ def proportions(counts: Mapping[str, int], title: str) -> str:
             width = 1000 * count / total
             parts.append(
                 f'<rect class="s-{status}" x="{x:.1f}" y="0" width="{max(width - 2, 2):.1f}" height="12">'
-                f"<title>{count} {status}</title></rect>"
+                f"<title>{escaped(commas(acts_in_words({status: count}, counted=True)))}</title></rect>"
             )
             x += width
     return (
@@ -109,6 +112,10 @@ def _label(text: str) -> str:
     """``text`` as far as it fits; of a path, the end."""
     named = "…" + text[1 - _NAMED :] if "/" in text and len(text) > _NAMED else shortened(text, _NAMED)
     return f'<span class="label"><bdi>{escaped(named)}</bdi></span>'
+
+
+def _range(part: Part) -> str:
+    return escaped(phrase("{low}–{high} h", low=_hours(part.low), high=_hours(part.high)))
 
 
 def _hours(value: float) -> str:

@@ -249,7 +249,7 @@ def _survey(survey: Survey) -> str:
     cards = []
     if survey.entry_points:
         body = "".join(
-            f"<tr><td>{_place(point.file, 0)}</td><td>{escaped(told(first.kind))} <span class='dim'>"
+            f"<tr><td>{_place(point.file, 0)}</td><td>{escaped(phrase(first.kind))} <span class='dim'>"
             f"{_place(first.file, first.line)}</span>"
             + (f"<br><code class='dim'><bdi>{escaped(shortened(first.text, 110))}</bdi></code>" if first.text else "")
             + "</td></tr>"

@@ -110,11 +110,11 @@ _MOST_KERNELS: Final = 40
 _OPERATOR_HOURS: Final = {
     "with a replacement": (0.1, 0.5),
     "with an equivalent": (0.5, 4.0),
-    "elementwise": (2.0, 12.0),
-    "cooperative": (6.0, 32.0),
-    "library": (3.0, 20.0),
+    mark("elementwise"): (2.0, 12.0),
+    mark("cooperative"): (6.0, 32.0),
+    mark("library"): (3.0, 20.0),
     "tensor core": (16.0, 80.0),
-    "unknown": (3.0, 24.0),
+    mark("unknown"): (3.0, 24.0),
 }
 """For one operator that the project's Python calls, by what its kernels use."""
 _MOST_OPERATORS: Final = 25

@@ -53,7 +53,7 @@ def kernel_groups(survey: Survey) -> list[KernelGroup]:
 
 def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:
     count = len(operators)
-    names = ", ".join(one.name for one in operators[:6]) + (
+    names = commas(one.name for one in operators[:6]) + (
         phrase(" and {value} more", value=count - 6) if count > 6 else ""
     )
     kinds = Counter(one.difficulty for one in operators)
@@ -61,7 +61,7 @@ def _group(module: str, operators: Sequence[NativeOperator]) -> KernelGroup:
     replaced = [one.name for one in operators if one.replacement]
     advice = ""
     if replaced:
-        which = phrase("all of them") if len(replaced) == count else ", ".join(replaced[:6])
+        which = phrase("all of them") if len(replaced) == count else commas(replaced[:6])
         advice = phrase("--replace-kernels puts proven replacements in the place of {which}. ", which=which)
     others = [one for one in operators if not one.replacement]
     known = list(dict.fromkeys(one.equivalent.partition(":")[0] for one in others if one.equivalent))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from npuify.language import phrase, sentences
+from npuify.language import commas, phrase, sentences
 from npuify.model import MigrationResult, Safety, ScanResult, Severity, Survey
 from npuify.report.verdicts.effort import Estimate, estimate
 from npuify.report.verdicts.kernels import NATIVE_OPERATOR, kernel_groups
@@ -316,7 +316,7 @@ def _only_with(conditional: Sequence[Blocker]) -> str:
     if not conditional:
         return ""
     names = [one.what for one in conditional]
-    shown = ", ".join(names[:3]) + (phrase(" and {value} more", value=len(names) - 3) if len(names) > 3 else "")
+    shown = commas(names[:3]) + (phrase(" and {value} more", value=len(names) - 3) if len(names) > 3 else "")
     places = sum(len(one.places) for one in conditional)
     return phrase(
         " {count_} only with {shown}.", count_=counted(places, "more place matters", "more places matter"), shown=shown

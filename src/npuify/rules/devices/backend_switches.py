@@ -27,16 +27,16 @@ _ROOTS = ("torch.backends.cudnn", "torch.backends.cuda")
     "NPU140",
     "cuda-backend-switch",
     Safety.MANUAL,
-    Severity.INFO,
+    Severity.WARNING,
     words=("cudnn", "backends.cuda", "sdp_kernel"),
     names=("torch.backends",),
 )
 def cuda_backend_switch(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.backends.cudnn`` and ``torch.backends.cuda`` have no effect on an NPU.
 
-    Setting most of them is harmless, so the code is left unchanged; where the NPU has an equivalent switch, the finding
-    names it. What raises in a torch that is built without CUDA is told as an error: the cache of cuFFT's plans, and the
-    choice of MAGMA, cuSOLVER or cuBLASLt.
+    Setting most of them is harmless, which is a note, and the code is left unchanged; it is a warning where results
+    may differ, and where the NPU has an equivalent switch, the finding names it. What raises in a torch that is built
+    without CUDA is told as an error: the cache of cuFFT's plans, and the choice of MAGMA, cuSOLVER or cuBLASLt.
     """
     name = file.qualname(node)
     if name is None or not name.startswith(_ROOTS):

@@ -65,13 +65,13 @@ def index_of_loss(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]
     is_sure = is_number(tensor, file, STEPS)
     if not is_sure and (not _is_called_a_number(tensor) or _has_dimensions(tensor, file)):
         return
-    raises = "raises" if is_sure else "raises, if this is a number,"
     yield file.report(
         node,
-        phrase(
-            "{node} {raises} IndexError: a loss has no dimensions since PyTorch 0.5",
+        phrase("{node} raises IndexError: a loss has no dimensions since PyTorch 0.5", node=file.code(node))
+        if is_sure
+        else phrase(
+            "{node} raises IndexError, if this is a number: a loss has no dimensions since PyTorch 0.5",
             node=file.code(node),
-            raises=raises,
         ),
         edits=[file.edit(file.source.end(node.value) - len("data"), file.source.end(node), "item()")],
         safety=None if is_sure else Safety.REVIEW,
