@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 
@@ -36,8 +36,19 @@ def is_object(file: PythonFile, name: str) -> bool:
     return signature is not None and signature.kind != "module"
 
 
+_OTHERWISE: Final = ("returns-none", "raises", "different")
+"""Effects of rows whose name is on the NPU, and is not the same function."""
+
+
 def describe(counterpart: Counterpart) -> str:
     """Where the name goes, in words."""
     if counterpart.npu is None:
         return phrase("{cuda} has no counterpart", cuda=counterpart.cuda)
+    if counterpart.meaning is not None and counterpart.meaning.effect in _OTHERWISE:
+        # The edit is as safe as any: what differs is told beside it, of each place that it concerns.
+        return phrase(
+            "{cuda} is called {npu} on the NPU, where it does something else",
+            cuda=counterpart.cuda,
+            npu=counterpart.npu,
+        )
     return phrase("{cuda} is {npu} on the NPU", cuda=counterpart.cuda, npu=counterpart.npu)
