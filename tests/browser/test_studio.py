@@ -401,6 +401,12 @@ def test_keyboard_alone(page: Page, project: Path) -> None:
     which = page.browser.run("return document.activeElement.dataset.item")
     page.browser.press("r", 82)
     page.wait(f"document.querySelector('[data-item=\"{which}\"] .mark')?.innerText === 'refused'")
+    item, mark = (
+        f"getComputedStyle(document.querySelector('[data-item=\"{which}\"]{part}'))" for part in ("", " .mark")
+    )
+    assert page.browser.run(f"return {item}.borderLeftColor === {mark}.color"), (
+        "its stripe stayed that of an edit that is made"
+    )
     page.wait(f"document.querySelector('[data-item=\"{which}\"]').contains(document.activeElement)")
     page.browser.press("a", 65)
     page.wait(f"document.querySelector('[data-item=\"{which}\"] .mark')?.innerText === 'accepted'")

@@ -12,6 +12,12 @@ export interface CommandLine {
   readonly args: string[];
 }
 
+/** What the environment of npuify gets in an editor that speaks `language`: it speaks the same, unless it was told otherwise. */
+export function environment(language: string, given: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const chinese = ["zh", "zh-cn", "zh-hans"].includes(language.toLowerCase());
+  return chinese && !given.NPUIFY_LANGUAGE ? { NPUIFY_LANGUAGE: "zh" } : {};
+}
+
 export const STYLES = ["npu", "portable", "auto"] as const;
 export type Style = (typeof STYLES)[number];
 
@@ -49,7 +55,7 @@ export function besides(folder: string): string {
   return `${folder.replace(/[/\\]+$/, "")}_npu`;
 }
 
-/** What is wrong with a destination; undefined: nothing. */
+/** What is wrong with a destination, as a text of l10n; undefined: nothing. */
 export function wrongDestination(source: string, destination: string): string | undefined {
   const plain = (path: string) => path.trim().replace(/[/\\]+$/, "");
   if (plain(destination) === "") return "Name a folder for the migrated copy.";

@@ -2,7 +2,7 @@ import { stat, readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import * as vscode from "vscode";
 import { LanguageClient, RevealOutputChannelOn, type LanguageClientOptions } from "vscode-languageclient/node";
-import { besides, migration, server, studio, wrongDestination, type CommandLine, type Settings, type Style } from "./commands";
+import { besides, environment, migration, server, studio, wrongDestination, type CommandLine, type Settings, type Style } from "./commands";
 
 /** The kinds of files that npuify knows and editors have a name for, and the rest by their names. */
 const DOCUMENTS = [
@@ -45,6 +45,11 @@ function settings(): Settings {
   return { command: own.get("command", "npuify"), python: own.get("python", "") };
 }
 
+/** npuify speaks the language of the editor. */
+function spoken(): Record<string, string> {
+  return environment(vscode.env.language, process.env);
+}
+
 async function start(): Promise<void> {
   const { command, args } = server(settings());
   const options: LanguageClientOptions = {
@@ -53,7 +58,7 @@ async function start(): Promise<void> {
     revealOutputChannelOn: RevealOutputChannelOn.Never,
     synchronize: { fileEvents: vscode.workspace.createFileSystemWatcher("**/*.{py,toml,txt,sh,yaml,yml,ipynb}") },
   };
-  const made = new LanguageClient("npuify", "npuify", { command, args }, options);
+  const made = new LanguageClient("npuify", "npuify", { command, args, options: { env: { ...process.env, ...spoken() } } }, options);
   client = made;
   try {
     await made.start();
@@ -67,8 +72,8 @@ async function start(): Promise<void> {
 
 async function tellOfFailure(line: string, said: string): Promise<void> {
   const choice = await vscode.window.showErrorMessage(
-    `npuify: the language server ${line} cannot be started: ${said}. It comes with ${INSTALL}.`,
-    "Open settings",
+    vscode.l10n.t("npuify: the language server {0} cannot be started: {1}. It comes with {2}.", line, said, INSTALL),
+    vscode.l10n.t("Open settings"),
   );
   if (choice !== undefined) await vscode.commands.executeCommand("workbench.action.openSettings", "npuify");
 }
@@ -99,7 +104,7 @@ async function chosenFolder(clicked: vscode.Uri | undefined): Promise<string | u
   const folders = vscode.workspace.workspaceFolders ?? [];
   if (folders.length === 1) return folders[0]?.uri.fsPath;
   if (folders.length > 1) return (await vscode.window.showWorkspaceFolderPick())?.uri.fsPath;
-  const picked = await vscode.window.showOpenDialog({ canSelectFiles: false, canSelectFolders: true, openLabel: "Migrate" });
+  const picked = await vscode.window.showOpenDialog({ canSelectFiles: false, canSelectFolders: true, openLabel: vscode.l10n.t("Migrate") });
   return picked?.[0]?.fsPath;
 }
 
@@ -107,29 +112,32 @@ async function migrateProject(clicked?: vscode.Uri): Promise<void> {
   const source = await chosenFolder(clicked);
   if (source === undefined) return;
   const destination = await vscode.window.showInputBox({
-    title: "Migrate to Ascend: the folder for the copy",
-    prompt: "The project itself stays as it is.",
+    title: vscode.l10n.t("Migrate to Ascend: the folder for the copy"),
+    prompt: vscode.l10n.t("The project itself stays as it is."),
     value: besides(source),
     ignoreFocusOut: true,
-    validateInput: (value) => wrongDestination(source, value),
+    validateInput: (value) => {
+      const wrong = wrongDestination(source, value);
+      return wrong === undefined ? undefined : vscode.l10n.t(wrong);
+    },
   });
   if (destination === undefined) return;
   const style = await vscode.window.showQuickPick<vscode.QuickPickItem & { style: Style }>(
     [
-      { label: "npu", description: "CUDA names become NPU names", style: "npu" },
-      { label: "portable", description: "one code base for CUDA, NPU and CPU", style: "portable" },
-      { label: "auto", description: "torch_npu's transfer_to_npu, and edits where that does not reach", style: "auto" },
+      { label: "npu", description: vscode.l10n.t("CUDA names become NPU names"), style: "npu" },
+      { label: "portable", description: vscode.l10n.t("one code base for CUDA, NPU and CPU"), style: "portable" },
+      { label: "auto", description: vscode.l10n.t("torch_npu's transfer_to_npu, and edits where that does not reach"), style: "auto" },
     ],
-    { title: "Migrate to Ascend: how the code shall look", ignoreFocusOut: true },
+    { title: vscode.l10n.t("Migrate to Ascend: how the code shall look"), ignoreFocusOut: true },
   );
   if (style === undefined) return;
   const extent = await vscode.window.showQuickPick(
     [
-      { label: "Migrate", description: "write the copy with its report; nothing is run", whole: false },
-      { label: "The whole way", description: "also run the project's code in simulation, and compare", whole: true },
-      { label: "Review each edit in the browser", description: "npuify studio", whole: undefined },
+      { label: vscode.l10n.t("Migrate"), description: vscode.l10n.t("write the copy with its report; nothing is run"), whole: false },
+      { label: vscode.l10n.t("The whole way"), description: vscode.l10n.t("also run the project's code in simulation, and compare"), whole: true },
+      { label: vscode.l10n.t("Review each edit in the browser"), description: "npuify studio", whole: undefined },
     ],
-    { title: "Migrate to Ascend: how far", ignoreFocusOut: true },
+    { title: vscode.l10n.t("Migrate to Ascend: how far"), ignoreFocusOut: true },
   );
   if (extent === undefined) return;
   if (extent.whole === undefined) {
@@ -138,18 +146,23 @@ async function migrateProject(clicked?: vscode.Uri): Promise<void> {
   }
   const force = await isFilled(destination);
   if (force) {
-    const answer = await vscode.window.showWarningMessage(`${destination} is not empty.`, { modal: true }, "Replace it");
+    const answer = await vscode.window.showWarningMessage(vscode.l10n.t("{0} is not empty.", destination), { modal: true }, vscode.l10n.t("Replace it"));
     if (answer === undefined) return;
   }
   const code = await run("migrate", migration(settings(), { source, destination, style: style.style, whole: extent.whole, force }), source);
   if (code === undefined || code > 1 || !(await isFolder(destination))) {
-    await vscode.window.showErrorMessage("npuify: nothing was migrated; the terminal says why.");
+    await vscode.window.showErrorMessage(vscode.l10n.t("npuify: nothing was migrated; the terminal says why."));
     return;
   }
-  const told = code === 0 ? "nothing is left to do" : "some places are left to a person";
-  const next = await vscode.window.showInformationMessage(`npuify: migrated to ${destination}; ${told}.`, "Open report", "Open folder");
-  if (next === "Open report") await vscode.env.openExternal(vscode.Uri.file(join(destination, "npuify-report", "report.html")));
-  if (next === "Open folder") await vscode.commands.executeCommand("vscode.openFolder", vscode.Uri.file(destination), { forceNewWindow: true });
+  const told =
+    code === 0
+      ? vscode.l10n.t("npuify: migrated to {0}; nothing is left to do.", destination)
+      : vscode.l10n.t("npuify: migrated to {0}; some places are left to a person.", destination);
+  const report = vscode.l10n.t("Open report");
+  const folder = vscode.l10n.t("Open folder");
+  const next = await vscode.window.showInformationMessage(told, report, folder);
+  if (next === report) await vscode.env.openExternal(vscode.Uri.file(join(destination, "npuify-report", "report.html")));
+  if (next === folder) await vscode.commands.executeCommand("vscode.openFolder", vscode.Uri.file(destination), { forceNewWindow: true });
 }
 
 async function openStudio(clicked?: vscode.Uri): Promise<void> {
@@ -164,7 +177,7 @@ async function run(name: string, line: CommandLine, folder: string): Promise<num
     vscode.TaskScope.Workspace,
     name,
     "npuify",
-    new vscode.ProcessExecution(line.command, line.args, { cwd: dirname(folder) }),
+    new vscode.ProcessExecution(line.command, line.args, { cwd: dirname(folder), env: spoken() }),
   );
   task.presentationOptions = { reveal: vscode.TaskRevealKind.Always, panel: vscode.TaskPanelKind.Dedicated, clear: true };
   const started = await vscode.tasks.executeTask(task);

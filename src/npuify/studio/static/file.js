@@ -26,7 +26,7 @@ export async function filePage(body, { id, rest, stand, explain }) {
       say(t(accepted ? "decided.accepted" : "decided.refused"));
       await draw();
     });
-    const bar = (item) => h("div", { class: `item w-${item.who}`, data: { item: item.id }, tabindex: "-1" },
+    const bar = (item) => h("div", { class: `item w-${item.who} s-${item.state}`, data: { item: item.id }, tabindex: "-1" },
       h("p", {}, explain(h("button", { type: "button", class: "link" }, item.code), item), " ", item.message, item.advice && h("span", { class: "dim" }, ` → ${item.advice}`)),
       item.state !== "none" && !told.by_hand && deciding(item, made(item)));
     const editor = h("div", { hidden: true });

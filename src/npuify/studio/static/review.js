@@ -68,7 +68,7 @@ function explain(element, item, id) {
       const found = explanations.get(key);
       if (found) {
         const releases = found.releases.map((one) => `torch_npu ${one.torch_npu}: ${one.name || "–"} ${one.note}`.trim());
-        return [found.title, ...found.text, ...releases, found.source && `${t("source")}: ${found.source}`].filter(Boolean).join("\n");
+        return [found.title, ...found.text, ...releases, found.source && t("source.of", { source: found.source })].filter(Boolean).join("\n");
       }
     }
     return "";
@@ -187,7 +187,7 @@ async function findings(body, { id, stand, explain: explains }) {
   };
   const select = (name, options, title) => {
     const made = h("select", { "aria-label": title, id: `filter-${name}`, onchange: (e) => { filters[name] = e.target.value; filter(); } },
-      h("option", { value: "" }, `${title}: ${t("any")}`), options.map(([value, label]) => h("option", { value }, label)));
+      h("option", { value: "" }, t("filter.any", { title })), options.map(([value, label]) => h("option", { value }, label)));
     made.value = filters[name];
     return made;
   };
