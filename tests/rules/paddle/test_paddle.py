@@ -156,3 +156,10 @@ def test_only_paddleocr_is_given_use_npu() -> None:
     assert output("paddleocr --image_dir a.png --use_gpu true\n", unsafe=True, name="run.sh") == (
         "paddleocr --image_dir a.png --use_gpu false --use_npu true\n"
     )
+
+
+def test_a_word_of_pytorch_that_becomes_paddles_is_left_alone_the_second_time() -> None:
+    text = 'import paddle\n\n\ndef place(device):\n    return str(device).replace("cuda", "gpu")\n'
+    once = output(text)
+    assert once == text.replace('"gpu"', '"npu"')
+    assert output(once) == once

@@ -57,7 +57,7 @@ def renames_for_paddle(node: ast.AST, file: FileModel) -> bool:
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)
         and call.func.attr == "replace"
-        and [getattr(one, "value", None) for one in call.args] == ["cuda", "gpu"]
+        and [getattr(one, "value", None) for one in call.args] in (["cuda", "gpu"], ["cuda", "npu"])
         and node in call.args
         and _IMPORTS_PADDLE.search(file.source.data) is not None
     )
