@@ -224,3 +224,13 @@ def test_arguments_of_a_chart_whose_image_is_given_in_a_table_are_vllms() -> Non
     ):
         assert output(head + before, unsafe=True, name="values.yaml") == moved + after
         assert output(moved + after, unsafe=True, name="values.yaml") == moved + after
+
+
+def test_a_chart_that_asks_for_cards_by_number_is_told_their_resource() -> None:
+    head = 'servingEngineSpec:\n  modelSpec:\n  - name: "opt"\n    modelURL: "facebook/opt-125m"\n'
+    text = f"{head}    requestGPU: 1  # cards\n    requestCPU: 6\n"
+    after = f'{head}    requestGPU: 1  # cards\n    requestGPUType: "huawei.com/Ascend910"\n    requestCPU: 6\n'
+    assert output(text, unsafe=True, name="values.yaml") == after
+    assert output(after, unsafe=True, name="values.yaml") == after
+    for kept in (f"{head}    requestGPU: 0\n", "pool:\n  requestGPU: 1\n"):
+        assert output(kept, unsafe=True, name="values.yaml") == kept

@@ -44,6 +44,8 @@ REFUSED = [
     "m --compilation-config '{\"use_inductor\": true}'",
     "m --swap-space 4",
     "m --num-scheduler-steps 8",
+    "m --enable-chunked-prefill=false",
+    "m --enable-chunked-prefill true",
 ]
 """Lines of which the table says that vLLM 0.23 has the argument no more."""
 CALLS = [

@@ -9,6 +9,7 @@ from npuify.analysis.flow.device_names import DEVICE_NAME
 from npuify.engine.text_files.script import judge_script
 from npuify.language import phrase
 from npuify.model import Severity
+from npuify.rules.environment.chart_cards import judge_cards_of_chart
 from npuify.rules.environment.compose_devices import npus_of_service
 from npuify.rules.environment.containers import (
     ASCEND_RUNTIME,
@@ -140,6 +141,7 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
         if words and values[0].key not in _OPTION_KEYS:
             judge_command(Command(tuple(words), words[0].start, words[-1].end, False), file)
     _judge_resources(document, file)
+    judge_cards_of_chart(document, file)
     for value in document.values:
         _judge_key(value.path, value.key_start, value.key_end, value, file)
     for one in document.keys:

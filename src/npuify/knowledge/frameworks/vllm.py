@@ -91,6 +91,8 @@ class EngineArgument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw
     advice: str = ""
     option_only: bool = False
     """Whether Python's classes still have it."""
+    class_only: bool = False
+    """Whether the option is there for longer than the argument of Python's classes."""
 
     def means(self, value: str | None) -> bool:
         """Whether a value is one that the row is about; None: nobody knows the value. Blanks do not count."""
@@ -127,12 +129,18 @@ class VllmAim(NamedTuple):
         """
         return choose_set(self.target, self._narrowed(specifier))
 
-    def argument(self, name: str, value: str | None) -> EngineArgument | None:
+    def argument(self, name: str, value: str | None, *, of_class: bool = False) -> EngineArgument | None:
         """What is known of an argument with a value; None where it stays, or where it is not known.
 
         What vLLM itself has dropped is told only where the vLLM aimed at is one without it.
+
+        Args:
+            name: in Python.
+            value: as text; None where nobody knows it.
+            of_class: one of Python's classes is given it, not the server.
         """
-        return next((row for row in engine_arguments().get(name, ()) if row.means(value) and self._tells(row)), None)
+        rows = (row for row in engine_arguments().get(name, ()) if of_class or not row.class_only)
+        return next((row for row in rows if row.means(value) and self._tells(row)), None)
 
     def _narrowed(self, specifier: str) -> str:
         from packaging.specifiers import InvalidSpecifier, SpecifierSet

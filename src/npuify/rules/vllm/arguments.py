@@ -84,10 +84,10 @@ def _keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
     is_table = isinstance(call.func, ast.Name) and call.func.id == "dict"
     if not (_of_table(call, file) if is_table else _takes(call, file)):
         return
-    row = file.run.vllm.argument(node.arg, _text(node.value, file))
+    row = file.run.vllm.argument(node.arg, _text(node.value, file), of_class=True)
     if row is not None and not row.option_only and not _is_off(row, node.value):
         edit = None
-        if row.action == "remove":
+        if row.action == "remove" and not _says_otherwise(row, node.value):
             arguments: list[ast.AST] = sorted([*call.args, *call.keywords], key=file.source.start)
             edit = without_argument(arguments, arguments.index(node), file)
         elif row.action == "set":
@@ -102,10 +102,10 @@ def _entry(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     if not _of_table(table, file):
         return
     at = table.keys.index(node)
-    row = file.run.vllm.argument(str(node.value), _text(table.values[at], file))
+    row = file.run.vllm.argument(str(node.value), _text(table.values[at], file), of_class=True)
     if row is not None and not row.option_only and not _is_off(row, table.values[at]):
         edit = None
-        if row.action == "remove":
+        if row.action == "remove" and not _says_otherwise(row, table.values[at]):
             edit = without_entry(table, at, file)
         elif row.action == "set":
             edit = file.replace(table.values[at], row.becomes)
@@ -120,10 +120,10 @@ def _attribute(node: ast.Assign, file: PythonFile) -> Iterator[Diagnostic]:
     framework = owner_of_object(target.value, file.model)
     if framework is None or framework.name != "vLLM":
         return
-    row = file.run.vllm.argument(target.attr, _text(node.value, file))
+    row = file.run.vllm.argument(target.attr, _text(node.value, file), of_class=True)
     if row is not None and not row.option_only and not _is_off(row, node.value):
         edit = None
-        if row.action == "remove":
+        if row.action == "remove" and not _says_otherwise(row, node.value):
             edit = _without_statement(node, file)
         elif row.action == "set":
             edit = file.replace(node.value, row.becomes)
@@ -180,9 +180,14 @@ def _text(value: ast.expr, file: PythonFile) -> str | None:
     return file.code(value).replace("'", '"') if isinstance(value, (ast.Dict, ast.Call)) else None
 
 
+def _says_otherwise(row: EngineArgument, value: ast.expr) -> bool:
+    """Whether a switch that vLLM has no more is off, or may be: without it, it counts as on."""
+    return row.class_only and row.flag and not (isinstance(value, ast.Constant) and value.value is True)
+
+
 def _is_off(row: EngineArgument, value: ast.expr) -> bool:
-    """Whether the argument is given what it has anyway."""
-    off = (None, False) if row.flag or row.values or row.dropped else ()
+    """Whether the argument is given what it has anyway; one that vLLM has no more raises with any value."""
+    off = (None, False) if (row.flag or row.values) and not row.dropped else ()
     return isinstance(value, ast.Constant) and any(value.value is one for one in off)
 
 
