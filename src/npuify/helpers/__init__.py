@@ -28,6 +28,7 @@ PACKAGES: Final = {
     "npuify_ctc": "ctc",
     "npuify_losses": "losses",
     "npuify_norms": "norms",
+    "npuify_nvml": "nvml",
     "npuify_rotary": "rotary",
     "npuify_scatter": "scatter",
     "npuify_sparse": "sparse",

@@ -90,7 +90,10 @@ def _told(text: str, root: Path | None = None, name: str = "program.py") -> list
             [("pynvml.nvmlInit", "warning")],
         ),
         (
-            "import pynvml\ntry:\n    pynvml.nvmlInit()\nexcept pynvml.NVMLError:\n    raise\n",
+            (
+                "import pynvml\ntry:\n    pynvml.nvmlInit()\n    pynvml.nvmlSystemGetDriverVersion()\n"
+                "except pynvml.NVMLError:\n    raise\n"
+            ),
             [("pynvml", "error")],
         ),
         ("from nvidia.dali import fn\nimport nvidia.dali.types as types\n", [("nvidia.dali.fn", "error")]),

@@ -12,7 +12,7 @@ _STATUS = {
     "native": "runs on NPUs",
     "plugin": "runs on NPUs with a second package",
     "fork": "has another build for NPUs",
-    "replacement": "another package does its work on NPUs",
+    "replacement": "has its work done by another package on NPUs",
     "partial": "runs on NPUs in part",
     "cpu-only": "runs on the CPU only",
     "none": "has no form for NPUs",
@@ -30,6 +30,12 @@ def explain_package(what: str) -> Explanation | None:
     fact = next(
         (row for module, row in packages().items() if name in {normal(module), *map(normal, row.package)}), None
     )
+    if fact is None:
+        # A package that is told of by its names only, since its import does not say which build it is.
+        fact = next(
+            (row for row in packages().values() if any(normal(one.partition(".")[0]) == name for one in row.names)),
+            None,
+        )
     row = next((one for one in dependencies() if name in {normal(one.name), *map(normal, one.also)}), None)
     top = name.replace("-", "_")
     if fact is None and row is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from npuify.knowledge.frameworks.owners import frameworks
 from npuify.knowledge.frameworks.stacks import stack_programs, stack_rows, stacks
+from npuify.knowledge.third_party.members import lines_of_package
 from npuify.language import commas, mark, phrase, semicolons
 from npuify.model import Explanation
 
@@ -29,6 +30,8 @@ def explain_stack(what: str) -> Explanation | None:
         (mark("Refused"), row.refused),
     ):
         lines += [phrase("{title}: {part}", title=phrase(title), part=part) for part in parts]
+    modules = dict.fromkeys(name.replace("-", "_") for name in row.names)
+    lines += dict.fromkeys(line for module in modules for line in lines_of_package(module))
     own = frameworks().get(row.names[0])
     if own is not None:
         lines += [

@@ -41,6 +41,8 @@ class MemberFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
     """Arguments that the replacement does not take; a call that gives one is not replaced."""
     positional: int = 99
     """How many arguments may be given by place before those are reached."""
+    together: bool = False
+    """Of what is replaced: its functions hand objects to each other, so a file takes all of them from one place."""
     severity: Severity = Severity.WARNING
     """Of a use that is to be decided."""
 

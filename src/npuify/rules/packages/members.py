@@ -11,6 +11,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.packages.members import is_guarded, replacement, taken
 from npuify.rules.common.packages.rows import package_of
 from npuify.rules.common.surely_run import surely_runs
+from npuify.rules.packages.nvml import only_started
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ def package_member_replaced(node: ast.Import | ast.ImportFrom, file: PythonFile)
         ),
         edits=[file.replace(node, f"{file.source.text.newline}{indent}".join(found.lines))],
         safety=found.safety,
+        severity=Severity.WARNING if package == "pynvml" and only_started(file) else None,
         subject=package,
         evidence=found.facts[0].evidence,
         source=found.facts[0].source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.knowledge.third_party.members import is_member_module, member_of, named_member, packages_with_members
@@ -156,7 +157,8 @@ def _replacement(node: Import, file: PythonFile) -> Replacement | None:
         kept.remove(one.alias)
         replaced.append(one.alias)
         facts += [row for row in rows if row not in facts]
-    if not facts:
+    together = any(row.together for row in facts)
+    if not facts or (together and (kept or not _is_only_import(names, file) or _goes_on(names, file))):
         return None
     lines += [f"from {full} import {', '.join(parts)}" for full, parts in by_module.items()]
     if kept:
@@ -164,6 +166,24 @@ def _replacement(node: Import, file: PythonFile) -> Replacement | None:
         lines.insert(0, f"{head} {', '.join(map(_text, kept))}")
     safe = all(row.safety is Safety.SAFE for row in facts)
     return Replacement(tuple(lines), tuple(facts), Safety.SAFE if safe else Safety.REVIEW, tuple(replaced))
+
+
+def _is_only_import(names: Sequence[Taken], file: PythonFile) -> bool:
+    """Whether a file imports the package of some names nowhere else."""
+    package = re.escape(names[0].name.partition(".")[0].encode())
+    return len(re.findall(rb"^[ \t]*(?:import|from)[ \t]+%b\b" % package, file.source.data, re.MULTILINE)) == 1
+
+
+def _goes_on(names: Sequence[Taken], file: PythonFile) -> bool:
+    """Whether a file goes on where a function of the package fails: then it runs without it."""
+    for use in (use for one in names for use in one.uses):
+        current: ast.AST = use.node
+        for up in file.ancestors(use.node):
+            if isinstance(up, ast.Try) and current in up.body and up.handlers:
+                if not any(isinstance(handler.body[-1], ast.Raise) for handler in up.handlers):
+                    return True
+            current = up
+    return False
 
 
 def _facts(one: Taken) -> list[MemberFact] | None:

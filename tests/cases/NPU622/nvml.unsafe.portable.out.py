@@ -1,0 +1,23 @@
+import torch
+
+import compute_device
+
+if compute_device.type == "npu":
+    import npuify_nvml as pynvml
+else:
+    import pynvml
+
+pynvml.nvmlInit()
+
+
+def report():
+    for i in range(pynvml.nvmlDeviceGetCount()):
+        handle = pynvml.nvmlDeviceGetHandleByIndex(i)
+        info = pynvml.nvmlDeviceGetMemoryInfo(handle)
+        print(i, pynvml.nvmlDeviceGetName(handle), info.used <= info.total, pynvml.nvmlDeviceGetUtilizationRates(handle).gpu)
+
+
+x = torch.ones(2).to(compute_device.type)
+report()
+print(x.sum().item())
+pynvml.nvmlShutdown()
