@@ -62,6 +62,11 @@ def test_what_is_only_read_is_left_out() -> None:
     assert not stored_names(text).all
 
 
+def test_arguments_of_a_call_are_left_out() -> None:
+    assert not stored_names(b"state = State(apply=net.forward, params=net.weights, tx=1)\n").all
+    assert stored_names(b"f(x).a, b.c = g(1)\n").all == {b"a", b"c"}
+
+
 def test_what_an_object_sets_of_itself_overwrites_no_option() -> None:
     text = b"self.amp = args.amp\nargs.lr = 1\nself.config.depth = 2\nmyself.kind += 1\nsetattr(args, 'seed', 3)\n"
     assert stored_names(text).overwritten == {b"lr", b"depth", b"kind"}

@@ -33,6 +33,7 @@ def index(tmp_path: Path) -> TextIndex:
         ("cuda_rate", ["a.py"]),
         ("cuda", []),
         (".rate", ["a.py", "b.py"]),
+        (".rat", []),
         ("args.rate", ["a.py", "b.py"]),
         ("rate.args", []),
         ("import torch", ["a.py"]),

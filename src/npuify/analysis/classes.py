@@ -218,7 +218,7 @@ def derived(file: FileModel, node: ast.ClassDef, model: Engine) -> Values:
 
 def _derived(node: ast.ClassDef, file: FileModel, model: Engine) -> Values:
     own, found = file.place(node), NOTHING
-    for other in model.files_with(node.name):
+    for other in model.files_deriving(node.name):
         for name in other.references(node.name):
             holder = other.parent(name)
             if not isinstance(holder, ast.ClassDef) or name not in holder.bases or not isinstance(name, ast.expr):

@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from npuify.analysis.files import SEARCHED, Answer, FileModel, Function
+from npuify.analysis.mentions import files_mentioning
 from npuify.analysis.values import ANYTHING, NOTHING
 
 if TYPE_CHECKING:
@@ -54,6 +55,12 @@ class Project(Protocol):
 
     def files_with(self, text: bytes) -> list[str]:
         """The files in which a text stands."""
+
+    def files_importing(self, name: bytes) -> list[str]:
+        """The files that may import something in whose dotted name a word stands."""
+
+    def files_deriving(self, name: bytes) -> list[str]:
+        """The files in which a class of that name may be a base."""
 
     def files_storing(self, name: bytes) -> list[str]:
         """The files that may assign to an attribute."""
@@ -233,6 +240,14 @@ class Engine(ABC):
             return self._looked_for(found, word)
         able = {one for other in beside for one in found(other.encode())}
         return self._looked_for(lambda text: [one for one in found(text) if one in able], word)
+
+    def files_mentioning(self, name: str, home: str) -> list[FileModel]:
+        """The files that may mention what a file binds at its top under a name; as far as the question reaches."""
+        return self._looked_for(lambda _: files_mentioning(name, home, self.project), name)
+
+    def files_deriving(self, name: str) -> list[FileModel]:
+        """The files in which a class of that name may be a base; as far as the question reaches."""
+        return self._looked_for(self.project.files_deriving, name)
 
     def files_storing(self, name: str) -> list[FileModel]:
         """The files that may assign to an attribute, as far as the question reaches."""

@@ -226,6 +226,16 @@ class ProjectIndex:
         self.dependencies.add(SEARCHED)
         return self._text.files_taking_from(relative)
 
+    def files_importing(self, name: bytes) -> list[str]:
+        """Those that may import something in whose dotted name a word stands."""
+        self.dependencies.add(SEARCHED)
+        return self._text.files_importing(name)
+
+    def files_deriving(self, name: bytes) -> list[str]:
+        """Those in which a class of that name may be a base of another."""
+        self.dependencies.add(SEARCHED)
+        return self._text.files_deriving(name)
+
     def files_storing(self, name: bytes) -> list[str]:
         """Those that may assign to an attribute."""
         self.dependencies.add(SEARCHED)

@@ -186,19 +186,29 @@ def _callers(function: Function, file: FileModel, model: Engine) -> Values:
     holder = file.holder(function)
     if holder is not None and function.name in _BY_PYTHON:
         return _of_objects(function, holder, file, model)
-    return _by_names([function.name], function, file, model)
+    return _by_names([(function.name, None if holder is not None else file)], function, file, model)
 
 
-def _by_names(words: list[str], function: Function, file: FileModel, model: Engine) -> Values:
-    """The calls of a function to which the mentions of names lead, and those of names that they are imported by."""
+def _by_names(names: list[tuple[str, FileModel | None]], function: Function, file: FileModel, model: Engine) -> Values:
+    """The calls of a function to which the mentions of names lead, and those of names that they are imported by.
+
+    Args:
+        names: each with the file that binds it at its top; None for one that is an attribute of something.
+        function: the function.
+        file: where it stands.
+        model: whom to ask.
+    """
     found = []
-    for word in words:
-        for other in _with_own(file, model.files_with(word)):
+    words = {name for name, _ in names}
+    for word, home in names:
+        others = model.files_with(word) if home is None else model.files_mentioning(word, home.relative)
+        for other in _with_own(file, others):
             for node in other.references(word):
                 if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                     found.append(_calls_at(node, function, file, other, model))
                 elif isinstance(node, ast.alias) and node.asname and node.asname not in words:
-                    words.append(node.asname)
+                    words.add(node.asname)
+                    names.append((node.asname, None))
     return union(found)
 
 
@@ -207,10 +217,11 @@ def _of_objects(
 ) -> Values:
     """The calls of a method that Python calls: where objects of its class are made or used, and those by its name."""
     heirs = list(derived(file, holder, model))
-    words = dict.fromkeys([holder.name, *(value.name.rpartition(".")[2] for value in heirs)])
-    found = [_by_names(list(words), function, file, model)]
-    homes = (model.definition(value, file) for value in heirs)
-    for other in _with_own(file, [home[0] for home in homes if home is not None]):
+    defined = [home for home in (model.definition(value, file) for value in heirs) if home is not None]
+    classes = dict.fromkeys([(holder, file), *((node, home) for home, node in defined)])
+    named = [(one_.name, home) for one_, home in classes if isinstance(one_, ast.ClassDef)]
+    found = [_by_names([*named], function, file, model)]
+    for other in _with_own(file, [home for home, _ in defined]):
         for node in (*other.references(function.name), *other.references("self")):
             parent = other.parent(node)
             if isinstance(node, ast.Attribute) and isinstance(parent, ast.Call) and parent.func is node:

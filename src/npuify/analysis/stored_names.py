@@ -6,10 +6,12 @@ import re
 from typing import NamedTuple
 
 _ASSIGNED = re.compile(
-    rb"\.(\w+)\b(?![.(\[])(?=[ \t]*[)\]]*[ \t]*"
-    rb"(?:(?:[-+*/%&|^@]|//|\*\*|>>|<<)?=(?!=)|:[^\n=()]*=(?!=)|,\s*[*([]*[^=(]*=(?!=)))"
+    rb"\.(\w+)\b(?![.(\[])(?=([ \t]*[)\]]*[ \t]*"
+    rb"(?:(?:[-+*/%&|^@]|//|\*\*|>>|<<)?=(?!=)|:[^\n=()]*=(?!=)|,\s*[*([]*[^=(]*=(?!=))))"
 )
 """Assignments, with an operator, an annotation or further targets, too."""
+_CALLED = re.compile(rb"\w\([^)\n]*\Z")
+"""A call that is still open, in which ``x.y, name=`` gives arguments: ``State(apply=net.forward, params=weights)``."""
 _LOOP = re.compile(rb"for ([\w, ()\[\]*]*\.[^\n]*?) in ")
 _AS = re.compile(rb" as [\w.]*\.(\w+)")
 _ATTRIBUTE = re.compile(rb"\.(\w+)")
@@ -35,6 +37,8 @@ def stored_names(data: bytes) -> StoredNames:
     overwritten: set[bytes] = set()
     for match in _ASSIGNED.finditer(data):
         end = match.start()
+        if b"," in match[2] and _CALLED.search(data, data.rfind(b"\n", 0, end) + 1, end) is not None:
+            continue
         (found if _SELF.search(data, max(end - 5, 0), end) else overwritten).add(match[1])
     for targets in _LOOP.findall(data):
         found.update(_ATTRIBUTE.findall(targets))

@@ -11,7 +11,9 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.class_bases import names_of_bases
 from npuify.analysis.declared_options import declared_options
+from npuify.analysis.imported_names import imported_names
 from npuify.analysis.stored_names import stored_names
 from npuify.project.content import content
 
@@ -37,6 +39,8 @@ _STORING: Final = "storing"
 _OVERWRITING: Final = "overwriting"
 _DECLARING: Final = "declaring"
 _TAKING_FROM: Final = "taking"
+_DERIVING: Final = "deriving"
+_IMPORTING: Final = "importing"
 _UNREAD: Final = b""
 """Under which files that cannot be read are kept."""
 
@@ -67,7 +71,9 @@ class TextIndex:
         self._with: dict[bytes, list[str]] = {}
         self._taking: dict[bytes, list[str]] = {}
         self._declared: dict[bytes, list[str]] = {}
+        self._bases: dict[str, frozenset[bytes] | None] = {}
         self._stored: dict[str, StoredNames | None] = {}
+        self._imported: dict[str, frozenset[bytes] | None] = {}
         self._searched = searched or {}
         self._answers: dict[str, list[str]] = {}
         """By the text of the question."""
@@ -128,6 +134,36 @@ class TextIndex:
                 self._note(relative, self._declared, declared_options)
         return [*self._declared.get(name, ()), *self._declared[_UNREAD]]
 
+    def files_deriving(self, name: bytes) -> list[str]:
+        """The files in which a class of that name may be a base of another."""
+        return self._asked(_DERIVING, name, self._files_deriving)
+
+    def _files_deriving(self, name: bytes) -> list[str]:
+        return [one for one in self._with_words(name) if self._is_said_in(one, name, self._bases, names_of_bases)]
+
+    def files_importing(self, name: bytes) -> list[str]:
+        """The files that may import something in whose dotted name a word stands."""
+        return self._asked(_IMPORTING, name, self._files_importing)
+
+    def _files_importing(self, name: bytes) -> list[str]:
+        return [one for one in self._with_words(name) if self._is_said_in(one, name, self._imported, imported_names)]
+
+    def _is_said_in(
+        self,
+        relative: str,
+        name: bytes,
+        known: dict[str, frozenset[bytes] | None],
+        names_in: Callable[[bytes], frozenset[bytes] | None],
+    ) -> bool:
+        """Whether a name is among those that a file says in some way; so it is where that cannot be told."""
+        if relative not in known:
+            try:
+                known[relative] = names_in(self._read(relative))
+            except OSError:
+                known[relative] = None
+        names = known[relative]
+        return names is None or name in names
+
     def files_taking_from(self, relative: str) -> list[str]:
         """The files that may take names of a module as text: ``getattr(module, name)``, ``vars(module)``.
 
@@ -152,7 +188,9 @@ class TextIndex:
         self._with.clear()
         self._taking.clear()
         self._declared.clear()
+        self._bases.clear()
         self._stored.clear()
+        self._imported.clear()
         self._answers.clear()
 
     def _with_words(self, text: bytes) -> list[str]:
@@ -181,7 +219,7 @@ class TextIndex:
 
     def _holds(self, relative: str, text: bytes) -> bool:
         try:
-            return text in self._read(relative)
+            return _stands(text, self._read(relative))
         except OSError:
             return True
 
@@ -219,6 +257,15 @@ class _Shown:
         return declared_options(self._data)
 
     @cached_property
+    def _derived(self) -> frozenset[bytes]:
+        return names_of_bases(self._data)
+
+    @cached_property
+    def _imported(self) -> frozenset[bytes]:
+        imported = imported_names(self._data)
+        return frozenset(self._words) if imported is None else imported
+
+    @cached_property
     def _taken(self) -> set[bytes]:
         return _taken(self._data) if self._able else set()
 
@@ -230,11 +277,15 @@ class _Shown:
             return text in self._declared
         if kind == _TAKING_FROM:
             return text in self._taken
+        if kind == _DERIVING:
+            return text in self._derived
+        if kind == _IMPORTING:
+            return text in self._imported
         words = _WORD.findall(text)
         if not self._words.issuperset(words):
             return False
         if kind == _WITH:
-            return words == [text] or text in self._data
+            return words == [text] or _stands(text, self._data)
         return text in (self._stored.all if kind == _STORING else self._stored.overwritten)
 
 
@@ -290,6 +341,21 @@ def _taken(data: bytes) -> set[bytes]:
         at = data.find(_NAMESPACE, at + 1)
     found.discard(b"")
     return found
+
+
+def _stands(text: bytes, data: bytes) -> bool:
+    """Whether a text stands in a file, not as a part of longer words: ``.main`` is none of ``.main_process``."""
+    at = data.find(text)
+    while at >= 0:
+        end = at + len(text)
+        if not (_joins(data[at - 1 : at + 1]) or _joins(data[end - 1 : end + 1])):
+            return True
+        at = data.find(text, at + 1)
+    return False
+
+
+def _joins(two: bytes) -> bool:
+    return len(two) == 2 and two[0] in _LETTERS and two[1] in _LETTERS
 
 
 def _words(data: bytes) -> set[bytes]:

@@ -39,6 +39,10 @@ _NOT_LOOKED_INTO = re.compile(rb"\s*(?:[),:=\]}\n]|\.(?!get\())")
 _LOOKED_INTO = re.compile(rb"\s*(?:\[|\.get\()")
 
 
+_OF_CLASSES = frozenset(("__name__", "__qualname__", "__module__", "__doc__"))
+"""What classes and functions are called, which no device is."""
+
+
 class _Made(NamedTuple):
     """A text with a device's type in it: the type, and what stands before and behind it where that is known."""
 
@@ -259,8 +263,15 @@ def _says_type(node: ast.expr, file: PythonFile) -> bool:
     """Whether a part of a text may be a device's type."""
     if file.plan.of_helper(file.qualname(node)) == "type":
         return False  # an earlier round wrote it for a word of the program's
-    # Most are numbers of a loop, which the file alone tells.
+    # Most are numbers of a loop, which the file alone tells; the whole program takes long to ask.
     values = file.values(node, Reach.FILE)
+    if isinstance(node, ast.Call) and not values.is_known and getattr(node.func, "attr", "") == "item":
+        return False  # a number of a tensor
+    if isinstance(node, ast.Attribute) and not values.is_known:
+        if node.attr in _OF_CLASSES:
+            return False
+        if _is_device_by_name(node):
+            return True
     if not values.is_known:
         values = file.values(node, Reach.PROGRAM)
     if values.of_kind(Kind.DEVICE_STRING):
@@ -272,6 +283,11 @@ def _says_type(node: ast.expr, file: PythonFile) -> bool:
     # kind = "{}:{}".format("cuda", 1), of which nothing but where it goes tells what it is.
     given = file.assigned(whole) if isinstance(whole, ast.Name) and whole is not node else []
     return any(isinstance(one, ast.Call) and (_says_cuda(one) or file.uses(one).is_used_as_device) for one in given)
+
+
+def _is_device_by_name(node: ast.Attribute) -> bool:
+    """``x.device.type``, whatever ``x`` is."""
+    return node.attr == "type" and isinstance(node.value, ast.Attribute) and node.value.attr == "device"
 
 
 def _says_cuda(node: ast.Call) -> bool:
