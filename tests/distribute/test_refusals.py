@@ -165,7 +165,7 @@ def test_exit_codes_and_formats(tmp_path: Path) -> None:
     assert '"NPU351"' in run(app, ["distribute", str(source), "--check", "--format", "json"]).output
 
 
-def test_wishes_that_exclude_each_other(tmp_path: Path) -> None:
+def test_options_that_exclude_each_other(tmp_path: Path) -> None:
     source = tmp_path / "train.py"
     source.write_text(training())
     command = ["distribute", str(source), "--check", "--scale-lr", "linear", "--global-batch", "keep"]

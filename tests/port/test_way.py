@@ -228,7 +228,7 @@ def test_what_stops_is_what_the_verdict_counts(here: Path, machine: Machine) -> 
 
 def test_files_are_told_while_they_are_worked_on(here: Path, machine: Machine) -> None:
     from npuify.options import Options
-    from npuify.port.model import Wishes
+    from npuify.port.model import PortOptions
     from npuify.port.plan import plan
     from npuify.port.way import port as whole_way
 
@@ -239,7 +239,7 @@ def test_files_are_told_while_they_are_worked_on(here: Path, machine: Machine) -
         "progress": lambda done, total: told["working"].append((done, total)),
     }
     options = Options(cache=False, jobs=1)
-    whole_way(source, here / "out", options, Wishes(entry="train.py", target="simulated"), **tell)
+    whole_way(source, here / "out", options, PortOptions(entry="train.py", target="simulated"), **tell)
     assert told["working"].count((2, 2)) == 2, "scanned, and migrated"
     for place in (source, here / "out"):
         told["reading"], told["working"] = [], []

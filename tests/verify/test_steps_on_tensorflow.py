@@ -171,11 +171,11 @@ def test_a_wrong_loss_and_processes_that_train_apart_are_seen(tmp_path: Path) ->
 
 @pytest.mark.thorough
 def test_port_takes_a_program_the_whole_way(tmp_path: Path) -> None:
-    from npuify.port.model import State, Wishes
+    from npuify.port.model import PortOptions, State
     from npuify.port.way import port
 
     source = project(tmp_path, FIRST)
-    wishes = Wishes(entry="train.py", python=python_with("1.15"), unsafe=True)
-    report = port(source, tmp_path / "out", Options(unsafe=True, jobs=1, cache=False), wishes)
+    asked = PortOptions(entry="train.py", python=python_with("1.15"), unsafe=True)
+    report = port(source, tmp_path / "out", Options(unsafe=True, jobs=1, cache=False), asked)
     states = {one.name: one.state for one in report.stages}
     assert states["run"] is states["compare"] is states["handover"] is State.DONE

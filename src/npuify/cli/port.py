@@ -97,7 +97,7 @@ def port(
     """
     from npuify.cli.common.output import put
     from npuify.cli.common.progress import progress
-    from npuify.port.model import State, Wishes
+    from npuify.port.model import PortOptions, State
     from npuify.port.text import begun, headline, render_text
     from npuify.port.way import port as whole_way
     from npuify.port.way import render_json
@@ -112,7 +112,7 @@ def port(
         replace_kernels=replace_kernels,
         jobs=jobs,
     )
-    wishes = Wishes(
+    asked = PortOptions(
         style=style,
         torch_npu=torch_npu,
         soc=soc,
@@ -146,7 +146,7 @@ def port(
             source,
             destination,
             options,
-            wishes,
+            asked,
             resume=resume,
             force=force,
             begins=lambda what: say(begun(what)),

@@ -10,7 +10,7 @@ import msgspec
 
 from npuify.language import commas, phrase, semicolons
 from npuify.model import Safety
-from npuify.port.model import Choice, Decision, State, Wishes
+from npuify.port.model import Choice, Decision, PortOptions, State
 from npuify.report.summary import counted
 from npuify.report.verdicts.scope import has_nothing_to_move, names_no_device
 from npuify.report.verdicts.verdict import Level, status, what_stops
@@ -46,14 +46,14 @@ _FLAGS: Final = {
 class Commands:
     """Writes the command that goes on."""
 
-    def __init__(self, source: Path, destination: Path, asked: Wishes) -> None:
+    def __init__(self, source: Path, destination: Path, asked: PortOptions) -> None:
         self._source = str(source)
         self._destination = str(destination)
         self._asked = asked
 
-    def again(self, *answer: str, **wishes: object) -> str:
+    def again(self, *answer: str, **changes: object) -> str:
         """The whole command, with one more answer; for as long as nothing has been written."""
-        asked = msgspec.structs.replace(self._asked, **wishes) if wishes else self._asked
+        asked = msgspec.structs.replace(self._asked, **changes) if changes else self._asked
         return self._command(*_words(asked), *answer)
 
     def resume(self, *answer: str) -> str:
@@ -72,10 +72,10 @@ class Commands:
         return shlex.join(["npuify", "port", self._source, "-o", self._destination, *words])
 
 
-def _words(asked: Wishes) -> list[str]:
+def _words(asked: PortOptions) -> list[str]:
     words: list[str] = []
-    defaults = Wishes()
-    for name in Wishes.__struct_fields__:
+    defaults = PortOptions()
+    for name in PortOptions.__struct_fields__:
         value = getattr(asked, name)
         if value == getattr(defaults, name):
             continue
@@ -86,7 +86,7 @@ def _words(asked: Wishes) -> list[str]:
     return words
 
 
-def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands: Commands) -> Decision | None:
+def before_migration(scan: ScanResult, verdict: Verdict, asked: PortOptions, commands: Commands) -> Decision | None:
     """What has to be decided before anything is written; None: nothing."""
     if has_nothing_to_move(scan):
         return Decision(
@@ -138,7 +138,7 @@ def before_migration(scan: ScanResult, verdict: Verdict, asked: Wishes, commands
     return None
 
 
-def _from_pytorch(scan: ScanResult, asked: Wishes, commands: Commands) -> Iterator[Choice]:
+def _from_pytorch(scan: ScanResult, asked: PortOptions, commands: Commands) -> Iterator[Choice]:
     """Replacements that are known for the project's own kernels, where some are; the rest is asked about once more."""
     if asked.replace_kernels is not None:
         return
@@ -154,7 +154,7 @@ def _from_pytorch(scan: ScanResult, asked: Wishes, commands: Commands) -> Iterat
 
 
 def by_hand(
-    findings: Iterable[Finding], scan: ScanResult, verdict: Verdict, asked: Wishes, commands: Commands
+    findings: Iterable[Finding], scan: ScanResult, verdict: Verdict, asked: PortOptions, commands: Commands
 ) -> Decision | None:
     """What will not run before a person has changed it; None: nothing, or it was said to go on.
 

@@ -56,7 +56,7 @@ class Decision(msgspec.Struct, frozen=True):
     choices: tuple[Choice, ...]
 
 
-class Wishes(msgspec.Struct, frozen=True, kw_only=True):
+class PortOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What was said on the command line, as far as it has to be said again to go on; None and empty: nothing.
 
     Attributes:
@@ -92,7 +92,7 @@ class PortReport(msgspec.Struct, frozen=True):
     stages: tuple[Stage, ...]
     decision: Decision | None
     """What it stopped at; None where it came to its end."""
-    asked: Wishes
+    asked: PortOptions
     """What a later ``--resume`` starts from."""
     language: str = ENGLISH
     """Of all text for people: ``en`` or ``zh``."""

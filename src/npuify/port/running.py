@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npuify.model import EntryPoint
     from npuify.options import Options
     from npuify.port.decisions import Commands
-    from npuify.port.model import Decision, Wishes
+    from npuify.port.model import Decision, PortOptions
     from npuify.verify.steps.model import AcceptanceReport, Devices, StepResult
 
 _FOLDER = "npuify-report"
@@ -41,7 +41,7 @@ class Outcome(NamedTuple):
 def run(
     source: Path,
     destination: Path,
-    wishes: Wishes,
+    asked: PortOptions,
     points: Sequence[EntryPoint],
     commands: Commands,
     begins: Callable[[str], None],
@@ -51,7 +51,7 @@ def run(
 
     Args:
         source, destination: the original, and the migrated copy.
-        wishes: what was said of running.
+        asked: what was said of running.
         points: the project's entry points.
         commands: how to go on.
         begins, told: as :func:`npuify.port.way.port` takes them.
@@ -67,31 +67,31 @@ def run(
         make_plan(
             source,
             points,
-            entry=wishes.entry,
-            reference_entry=wishes.reference_entry,
+            entry=asked.entry,
+            reference_entry=asked.reference_entry,
             migrated=destination,
         )
     except NpuifyError as error:
-        if wishes.entry:
+        if asked.entry:
             raise
         return Outcome(decisions.which_program(error, points, commands))
     begins("run")
     try:
-        if tensorflow.is_asked_for(source, wishes.entry):
-            devices, _ = tensorflow.chosen(wishes.python, wishes.target, None)
+        if tensorflow.is_asked_for(source, asked.entry):
+            devices, _ = tensorflow.chosen(asked.python, asked.target, None)
         else:
-            devices = devices_for(wishes.python)
+            devices = devices_for(asked.python)
     except NpuifyError as error:
         told(_not_run("run", error, commands))
         told(Stage("compare", State.NOT_RUN, phrase("Nothing was run that could be compared.")))
         return Outcome(None)
-    if (devices.npu or devices.adapter) and wishes.target != "simulated":
+    if (devices.npu or devices.adapter) and asked.target != "simulated":
         stage, decision = _doctor(destination, devices, commands, begins)
         told(stage)
         if decision is not None:
             return Outcome(decision)
     try:
-        report = _accepted(source, destination, wishes, begins)
+        report = _accepted(source, destination, asked, begins)
     except NpuifyError as error:
         told(_not_run("run", error, commands))
         told(Stage("compare", State.NOT_RUN, phrase("Nothing was run that could be compared.")))
@@ -102,7 +102,7 @@ def run(
     compared = _compared(next(one for one in report.steps if one.name == compares))
     told(ran)
     told(compared)
-    entry = wishes.entry or report.entry
+    entry = asked.entry or report.entry
     return Outcome(
         decisions.after_run([ran, compared], source, entry, points, commands, report.original_fails_too), entry
     )
@@ -139,7 +139,7 @@ def _doctor(
     return stage, decisions.machine(report, commands) if wrong else None
 
 
-def _accepted(source: Path, destination: Path, wishes: Wishes, begins: Callable[[str], None]) -> AcceptanceReport:
+def _accepted(source: Path, destination: Path, asked: PortOptions, begins: Callable[[str], None]) -> AcceptanceReport:
     from pathlib import Path
 
     from npuify.verify.steps.run import accept
@@ -147,14 +147,14 @@ def _accepted(source: Path, destination: Path, wishes: Wishes, begins: Callable[
     return accept(
         source,
         migrated=destination,
-        entry=wishes.entry,
-        reference_entry=wishes.reference_entry,
-        prepare=wishes.prepare,
-        data=wishes.data,
-        reference=Path(wishes.reference) if wishes.reference else None,
-        target=wishes.target,
-        timeout=wishes.timeout,
-        python=wishes.python,
+        entry=asked.entry,
+        reference_entry=asked.reference_entry,
+        prepare=asked.prepare,
+        data=asked.data,
+        reference=Path(asked.reference) if asked.reference else None,
+        target=asked.target,
+        timeout=asked.timeout,
+        python=asked.python,
         short=True,
         progress=lambda step: begins(phrase("run: {step}", step=phrase(step))),
     )

@@ -11,7 +11,7 @@ from npuify.language import commas, phrase
 from npuify.model import NpuifyError
 from npuify.port import decisions, running
 from npuify.port.decisions import Commands
-from npuify.port.model import VERSION, Decision, PortReport, Stage, State, Wishes
+from npuify.port.model import VERSION, Decision, PortOptions, PortReport, Stage, State
 from npuify.report import printable
 from npuify.report.in_language import as_json
 from npuify.report.summary import counted
@@ -40,7 +40,7 @@ class _Way(NamedTuple):
     source: Path
     destination: Path
     options: Options
-    wishes: Wishes
+    asked: PortOptions
     commands: Commands
     begins: Begins
     ends: Ends
@@ -60,7 +60,7 @@ def port(
     source: Path,
     destination: Path,
     options: Options,
-    wishes: Wishes,
+    asked: PortOptions,
     *,
     resume: bool = False,
     force: bool = False,
@@ -75,7 +75,7 @@ def port(
         source: the original, for CUDA: its folder, or one program. It is not changed.
         destination: the folder for the migrated copy, with ``npuify-report/`` in it.
         options: of scan and migration.
-        wishes: what was said by the user; what was said earlier holds too where it is gone on.
+        asked: what was said by the user; what was said earlier holds too where it is gone on.
         resume: go on with the copy that is in ``destination``, which a person may have changed.
         force: replace a destination that is not empty.
         begins: called with the name of each stage before it runs, and with what it is at.
@@ -89,8 +89,8 @@ def port(
     if resume and force:
         raise NpuifyError("--force migrates anew, --resume goes on: choose one")
     if resume:
-        wishes = _resumed(source, destination, wishes)
-    commands = Commands(source, destination, wishes)
+        asked = _resumed(source, destination, asked)
+    commands = Commands(source, destination, asked)
     stages: list[Stage] = []
 
     def told(stage: Stage) -> None:
@@ -99,15 +99,15 @@ def port(
 
     if not resume:
         _check(source, destination, commands, force=force)
-    way = _Way(source, destination, options, wishes, commands, begins, told, preparing, progress)
+    way = _Way(source, destination, options, asked, commands, begins, told, preparing, progress)
     migrated = _again(way) if resume else _migrate(way, force=force)
     decision = migrated.decision
     if decision is None:
-        decision, entry = running.run(source, destination, wishes, migrated.points, commands, begins, told)
+        decision, entry = running.run(source, destination, asked, migrated.points, commands, begins, told)
         if decision is None or decision.about in decisions.AFTER_A_RUN:
             begins("handover")
             told(running.handover(source, destination, options, entry))
-    report = PortReport(VERSION, str(source), str(destination), tuple(stages), decision, wishes)
+    report = PortReport(VERSION, str(source), str(destination), tuple(stages), decision, asked)
     if (destination / FOLDER).is_dir():
         _save(report, destination / FOLDER / REPORT)
     return report
@@ -128,7 +128,7 @@ def _check(source: Path, destination: Path, commands: Commands, *, force: bool) 
     check_destination(source, destination, force=force)
 
 
-def _resumed(source: Path, destination: Path, wishes: Wishes) -> Wishes:
+def _resumed(source: Path, destination: Path, asked: PortOptions) -> PortOptions:
     """What was asked for then, with what is asked for now."""
     path = destination / FOLDER / REPORT
     try:
@@ -139,11 +139,11 @@ def _resumed(source: Path, destination: Path, wishes: Wishes) -> Wishes:
             advice=phrase("start with: npuify port {source} -o {destination}", source=source, destination=destination),
             file=str(destination),
         ) from error
-    nothing = Wishes()
+    nothing = PortOptions()
     now = {
-        name: getattr(wishes, name)
-        for name in Wishes.__struct_fields__
-        if getattr(wishes, name) != getattr(nothing, name)
+        name: getattr(asked, name)
+        for name in PortOptions.__struct_fields__
+        if getattr(asked, name) != getattr(nothing, name)
     }
     late = [name for name in _OF_THE_MIGRATION if name in now and now[name] != getattr(before.asked, name)]
     if late:
@@ -165,7 +165,7 @@ def _migrate(way: _Way, *, force: bool) -> _Migrated:
     scanned = _scanned(found, verdict)
     way.ends(scanned)
     points = found.survey.entry_points
-    decision = decisions.before_migration(found, verdict, way.wishes, way.commands)
+    decision = decisions.before_migration(found, verdict, way.asked, way.commands)
     if decision is not None:
         return _Migrated([scanned], decision, points)
     way.begins("migrate")
@@ -187,7 +187,7 @@ def _migrate(way: _Way, *, force: bool) -> _Migrated:
     )
     way.ends(stage)
     return _Migrated(
-        [scanned, stage], decisions.by_hand(result.left, result.scan, after, way.wishes, way.commands), points
+        [scanned, stage], decisions.by_hand(result.left, result.scan, after, way.asked, way.commands), points
     )
 
 
@@ -201,7 +201,7 @@ def _again(way: _Way) -> _Migrated:
     verdict = judge(found)
     stage = _scanned(found, verdict)
     way.ends(stage)
-    decision = decisions.by_hand(found.findings, found, verdict, way.wishes, way.commands)
+    decision = decisions.by_hand(found.findings, found, verdict, way.asked, way.commands)
     return _Migrated([stage], decision, found.survey.entry_points)
 
 
