@@ -377,6 +377,19 @@ def test_tensorboard(tmp_path: Path) -> None:
         read_curve(path)
 
 
+def test_an_estimator_evaluates_into_a_folder_below_its_run(tmp_path: Path) -> None:
+    (tmp_path / "eval").mkdir()
+    name = "events.out.tfevents.1700000000.host"
+    head = record(field(3, 2, b"brain.Event:2"))
+    (tmp_path / "eval" / name).write_bytes(head + scalar("loss", 3, 9.0))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / name).write_bytes(head + scalar("loss", 3, 8.0))
+    with pytest.raises(NpuifyError, match="several runs"):
+        read_curve(tmp_path)
+    (tmp_path / name).write_bytes(head + b"".join(scalar("loss", step, 1.0 + step) for step in range(3)))
+    assert read_curve(tmp_path).values == (1.0, 2.0, 3.0)
+
+
 def test_the_checksum_is_crc32c() -> None:
     # The check value of CRC-32C (Castagnoli) for "123456789" is 0xE3069283; the mask is the one of TensorFlow's records.
     crc = 0xE3069283

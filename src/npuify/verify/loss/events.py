@@ -47,6 +47,8 @@ def read_events(path: Path, file: str, metric: str = "") -> Curve:
         NpuifyError: it is no event file, holds no loss, several and none is chosen, or the folder holds several runs.
     """
     files = event_files(path)
+    # A folder with files of its own is the run that is meant: an Estimator evaluates into one below it.
+    files = [one for one in files if one.parent == path] or files
     if len({one.parent for one in files}) > 1:
         names = sorted({str(one.parent.relative_to(path)) for one in files})
         raise NpuifyError(
