@@ -11,6 +11,8 @@ import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from npuify.source.native.alike import after_brackets, dispatched, extents, without_braces
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -65,9 +67,6 @@ _LAUNCHED: Final = re.compile(
     r"(\w+)\s*(?:<[^;{}()]*>)?\s*<<<|=\s*&\s*(?:\w+::)*(\w+)\s*<[^;{}()]*>\s*;|\b(\w+_kernel|kernel_\w+)\s*<"
 )
 """Kernels that are launched, and those that are launched through a variable."""
-_DISPATCH: Final = re.compile(r"AT_DISPATCH_FLOATING_TYPES(?:_AND_?(?:HALF|\d)?)?|AT_DISPATCH_FLOATING_TYPES_AND_HALF")
-"""torch's macros that choose a floating type; which half ones they have among them does not touch the others."""
-_HEADS: Final = frozenset(("if", "else", "for", "while", "do", "switch", "case", "default"))
 _TAKES_MESSAGES: Final = re.compile(
     r"[A-Z][A-Z0-9_]+|f?printf|runtime_error|invalid_argument|value_error|error|warn\w*|exit|assert|static_assert"
 )
@@ -101,7 +100,7 @@ def form_of(text: str, *, keep_names: bool = False) -> Form:
         keep_names: names of variables count. For types, whose members others call by their names.
     """
     checks: list[str] = []
-    kept = list(_without_braces(list(_dispatched(list(_kept(_tokens(text), checks))))))
+    kept = list(without_braces(list(dispatched(list(_kept(_tokens(text), checks))))))
     tokens = _IS_CUDA.sub(" is_cuda", " ".join(kept)).split()
     members: set[str] = set()
     types: set[str] = set()
@@ -225,7 +224,7 @@ def _kept(tokens: Sequence[str], checks: list[str]) -> Iterator[str]:
     while at < len(tokens):
         token = tokens[at]
         if start_of_statement and _CHECKS.fullmatch(token) and tokens[at + 1 : at + 2] == ["("]:
-            behind = _after_brackets(tokens, at + 1)
+            behind = after_brackets(tokens, at + 1)
             if not _changes(tokens[at + 2 : behind - 1]):
                 checks.append(token)
                 at = behind
@@ -237,17 +236,17 @@ def _kept(tokens: Sequence[str], checks: list[str]) -> Iterator[str]:
             words = tokens[at:end]
             if _is_of_launch(words):
                 streams.update(_declared_streams(words))
-                yield from _extents(words)
+                yield from extents(words)
                 at = end
                 continue
-            if token == "if" and "cudaSuccess" in tokens[at : _after_brackets(tokens, at + 1)]:
-                at = _after_block(tokens, _after_brackets(tokens, at + 1))
+            if token == "if" and "cudaSuccess" in tokens[at : after_brackets(tokens, at + 1)]:
+                at = _after_block(tokens, after_brackets(tokens, at + 1))
                 continue
         if token == "<<<":
             end = at
             while end < len(tokens) and tokens[end] != ">>>":
                 end += 1
-            yield from _extents(tokens[at:end])
+            yield from extents(tokens[at:end])
             at = end + 1
             continue
         if token == "," and tokens[at + 1 : at + 2] == ["cudaStream_t"] and at + 2 < len(tokens):
@@ -270,87 +269,6 @@ def _kept(tokens: Sequence[str], checks: list[str]) -> Iterator[str]:
             is_message = failing or tokens[at - 1] == "<<" or any(_TAKES_MESSAGES.fullmatch(one) for one in callers)
             yield '""' if token[0] == '"' and is_message else "_".join(token.split()) if token[0] == '"' else token
         at += 1
-
-
-def _extents(words: Sequence[str]) -> Iterator[str]:
-    """How many extents what is launched has, where it is more than one, and which of them are 1.
-
-    How wide it is does not count; but a kernel that runs for each of one extent more adds everything once more.
-    """
-    for at, word in enumerate(words):
-        named = words[at + 1 : at + 2] if word == "dim3" else []
-        opened = at + 1 if named == ["("] else at + 2
-        if word != "dim3" or words[opened : opened + 1] != ["("]:
-            continue
-        end, depth = _after_brackets(words, opened), 0
-        parts: list[list[str]] = [[]]
-        for inner in words[opened + 1 : end - 1]:
-            depth += {"(": 1, ")": -1}.get(inner, 0)
-            if inner == "," and not depth:
-                parts.append([])
-            else:
-                parts[-1].append(inner)
-        made = "".join("1" if part == ["1"] else "n" for part in parts).rstrip("1")
-        if len(made) > 1:
-            yield f"<{made}>"
-
-
-def _dispatched(tokens: Sequence[str]) -> Iterator[str]:
-    """The tokens, of torch's macros for floating types only the type that is asked and what is done with it."""
-    at = 0
-    while at < len(tokens):
-        if _DISPATCH.fullmatch(tokens[at]) and tokens[at + 1 : at + 2] == ["("]:
-            end = _after_brackets(tokens, at + 1)
-            given = tokens[at + 2 : end - 1]
-            name = next((place for place, one in enumerate(given) if one == '""'), None)
-            if name is not None and given[name - 1 : name] == [","] and given[name + 1 : name + 2] == [","]:
-                # The last argument before the name is the type; AND2 and its like have others before it.
-                depth, first = 0, name - 1
-                while first and not (depth == 0 and given[first - 1] == ","):
-                    first -= 1
-                    depth += {")": 1, "(": -1}.get(given[first], 0)
-                rest = given[name + 2 :]
-                if rest[:1] == ["("] and _after_brackets(rest, 0) == len(rest):
-                    rest = rest[1:-1]
-                yield from ("AT_DISPATCH_FLOATING_TYPES", "(", *given[first : name - 1], ",")
-                yield from _dispatched(rest)
-                yield ")"
-                at = end
-                continue
-        yield tokens[at]
-        at += 1
-
-
-def _without_braces(tokens: Sequence[str]) -> Iterator[str]:
-    """The tokens without the braces around a single statement of a condition or loop."""
-    left_out: set[int] = set()
-    for at, token in enumerate(tokens):
-        if (
-            token != "{"
-            or not at
-            or tokens[at - 1] not in (")", "else")
-            or (tokens[at - 1] == ")" and not _heads(tokens, at - 1))
-        ):
-            continue
-        end = at + 1
-        while end < len(tokens) and tokens[end] not in ("{", "}"):
-            end += 1
-        inside = tokens[at + 1 : end]
-        single = inside[-1:] == [";"] and inside.count(";") == 1
-        if tokens[end : end + 1] == ["}"] and single and _HEADS.isdisjoint(inside) and "%%" not in " ".join(inside):
-            left_out.update((at, end))
-    return (token for at, token in enumerate(tokens) if at not in left_out)
-
-
-def _heads(tokens: Sequence[str], close: int) -> bool:
-    """Whether the brackets that end there are those of a condition or a loop."""
-    depth, at = 0, close
-    while at >= 0:
-        depth += {")": 1, "(": -1}.get(tokens[at], 0)
-        if not depth:
-            return at > 0 and tokens[at - 1] in ("if", "for", "while")
-        at -= 1
-    return False
 
 
 def _changes(given: Sequence[str]) -> bool:
@@ -394,16 +312,6 @@ def _declared_streams(words: Sequence[str]) -> Iterator[str]:
             if "Stream" in "".join(words):
                 yield words[at - 1]
             return
-
-
-def _after_brackets(tokens: Sequence[str], at: int) -> int:
-    depth = 0
-    while at < len(tokens):
-        depth += {"(": 1, ")": -1}.get(tokens[at], 0)
-        at += 1
-        if depth <= 0:
-            break
-    return at
 
 
 def _statement_end(tokens: Sequence[str], at: int) -> int:
