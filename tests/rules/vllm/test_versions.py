@@ -179,3 +179,11 @@ def test_blocking_launches_are_not_handed_to_vllm_by_another_file(tmp_path: Path
     text = 'import torch\n\nENVIRONMENT = {"env_vars": {"CUDA_LAUNCH_BLOCKING": "1"}}\n'
     (tmp_path / "train.py").write_text(text)
     assert output(text, unsafe=True, name="train.py", root=tmp_path) == text
+
+
+@pytest.mark.parametrize(("asked", "nearest"), [("9.9", 0), ("0.5.0", -1)])
+def test_beyond_all_sets_the_nearest_is_the_last_or_the_first(asked: str, nearest: int) -> None:
+    known = sorted((Version(row.vllm[0]) for row in vllm_sets() if row.status != "branch"), reverse=True)
+    with pytest.raises(NpuifyError) as error:
+        choose_set(asked, "")
+    assert str(known[nearest]) in error.value.advice

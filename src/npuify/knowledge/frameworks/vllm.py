@@ -255,5 +255,10 @@ def _nearest(version: str) -> VllmSet:
     )
 
 
-def _distance(one: Version, other: Version) -> tuple[int, int, int]:
-    return (abs(one.major - other.major), abs(one.minor - other.minor), abs(one.micro - other.micro))
+def _distance(one: Version, other: Version) -> int:
+    """How far two releases lie apart: what is newer than all is nearest to the newest."""
+    return abs(_number(one) - _number(other))
+
+
+def _number(version: Version) -> int:
+    return (version.major * 1000 + version.minor) * 1000 + version.micro
