@@ -57,8 +57,6 @@ def _between_lines(call: ast.Call, file: PythonFile) -> str:
     indent = file.source.segment(begin, file.source.start(given[-1]))
     if indent.strip() or call.end_lineno == given[-1].end_lineno:
         return ", "
-    if "#" in file.source.segment(file.source.end(given[-1]), file.source.end(call)):
-        return ", "  # a comment stays with its argument
     return f",{file.source.text.newline}{indent}"
 
 
