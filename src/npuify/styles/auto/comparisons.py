@@ -265,12 +265,18 @@ def _has_said_within(text: ast.expr, file: PythonFile) -> bool:
         parts = [part.value for part in text.values if isinstance(part, ast.FormattedValue)]
     else:
         return False
-    return any(
-        isinstance(part, ast.Attribute)
-        and part.attr == "device"
-        and any(value.kind is Kind.DEVICE and not value.name for value in file.values(part, Reach.PROGRAM))
-        for part in parts
-    )
+    return any(isinstance(part, ast.Attribute) and part.attr == "device" and _may_be_said(part, file) for part in parts)
+
+
+def _may_be_said(device: ast.Attribute, file: PythonFile) -> bool:
+    """Whether ``x.device`` is that of a tensor, or nothing is known of it and it is called like no option."""
+    values = file.values(device, Reach.PROGRAM)
+    if values.is_known:
+        return any(value.kind is Kind.DEVICE and not value.name for value in values)
+    return _OPTIONS.search(file.code(device.value)) is None
+
+
+_OPTIONS = re.compile(r"(?i)arg|opt|conf|cfg|flag|param|setting")
 
 
 def _is_given_said(function: ast.Lambda, file: PythonFile) -> bool:
