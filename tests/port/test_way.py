@@ -460,3 +460,24 @@ def test_it_runs_for_real(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "calls matched" in " ".join(compared.evidence)
     checklist = (here / "out/npuify-report/checklist.md").read_text()
     assert "in simulation only" in checklist
+
+
+def test_a_program_does_not_make_its_own_data(here: Path, machine: Machine) -> None:
+    """A program called makemore.py was offered as what makes the data that it lacks."""
+    project(here, makemore_py=SAFE, prepare_data_py=SAFE)
+    machine.status["forward"] = Status.FAILED
+    machine.said = "It ended with FileNotFoundError: [Errno 2] No such file or directory: 'names.txt'"
+    decision = port("project", "-o", "out", "--entry", "makemore.py --n 1", code=1).decision
+    assert decision is not None and decision.about == "data-missing"
+    offered = [choice.command for choice in decision.choices]
+    assert any("--prepare prepare_data.py" in one for one in offered)
+    assert not any("--prepare makemore.py" in one for one in offered)
+
+
+def test_a_device_in_the_command_becomes_that_of_each(here: Path, machine: Machine) -> None:
+    project(here, train_py=SAFE)
+    machine.status["forward"], machine.alike = Status.FAILED, True
+    machine.said = "It ended with AssertionError: Torch not compiled with CUDA enabled"
+    decision = port("project", "-o", "out", "--entry", "train.py --device cuda:0 --out runs/cuda", code=1).decision
+    assert decision is not None and decision.about == "run-failed"
+    assert "--entry 'train.py --device {device} --out runs/cuda'" in decision.choices[0].command

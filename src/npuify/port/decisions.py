@@ -33,6 +33,8 @@ _REFUSED: Final = re.compile(r"refused \([\w-]+\)")
 """How the comparison says that it would prove nothing."""
 _NO_FILE: Final = re.compile(r"FileNotFoundError|No such file or directory")
 _NAMED_FILE: Final = re.compile(r"No such file or directory: '([^']+)'")
+_ON_CUDA: Final = re.compile(r"(?<![\w./-])cuda(?::\d+)?(?![\w./-])")
+"""A device of CUDA among the words of a command."""
 _MAKES_DATA: Final = re.compile(r"(prepare|download|preprocess|make)[^/]*$", re.IGNORECASE)
 _MAKERS: Final = 3
 _FLAGS: Final = {
@@ -257,7 +259,12 @@ def after_run(
             ),
         )
     if _NO_FILE.search(failed.message):
-        makers = [one.file for one in points if _MAKES_DATA.search(one.file) and one.file.endswith(".py")]
+        started = entry.split()
+        makers = [
+            one.file
+            for one in points
+            if _MAKES_DATA.search(one.file) and one.file.endswith(".py") and one.file not in started
+        ]
         return Decision(
             "data-missing",
             phrase("The program needs a file that is not there: data, weights or settings."),
@@ -282,6 +289,14 @@ def after_run(
                 Choice(phrase("Put it into both folders, then go on"), commands.resume()),
             ),
         )
+    if original_fails_too and _ON_CUDA.search(entry) and "compiled with CUDA" in failed.message:
+        # As the command is, each of the two is sent to CUDA.
+        own = Choice(
+            phrase("Have each run on the device that it is for"),
+            commands.resume("--entry", _ON_CUDA.sub("{device}", entry)),
+        )
+        question = phrase("The command names CUDA, which is not here, for both the original and the migrated program.")
+        return Decision("run-failed", question, (failed.message,), (own, differently))
     if original_fails_too:
         question = phrase("Started in this way, neither the original nor the migrated program runs.")
         here = Choice(phrase("Make both run here, then go on"), commands.resume())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
+from npuify.report.ledger import cleared_by_reason, counted_reason, in_words, ledger_of
 from npuify.report.verdicts.verdict import hours, judge
 from npuify.visible import file_name, visible
 
@@ -117,9 +117,11 @@ def ledger(review: Review) -> dict[str, Any]:
     entries = review.result().scan.ledger
     return {
         "words": in_words(ledger_of(entries)),
+        "undo": review.can_undo,
+        "redo": review.can_redo,
         "reasons": [
             {
-                "title": group.reason.title,
+                "title": counted_reason(group.reason),
                 "text": group.reason.text,
                 "count": group.reason.count,
                 "places": [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.html.escape import escaped, shortened
 from npuify.language import phrase, told
-from npuify.report.ledger import cleared_by_reason, in_words, ledger_of
+from npuify.report.ledger import cleared_by_reason, counted_reason, in_words, ledger_of
 from npuify.report.summary import counted
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _group(group: Group) -> str:
     )
     more = f"<p>{rest}</p>" if files else ""
     return (
-        f"<details><summary><b>{reason.count}</b> {escaped(told(reason.title))} "
+        f"<details><summary><b>{escaped(counted_reason(reason))}</b> "
         f'<small class="dim">{escaped(told(reason.reason))}</small></summary><p>{escaped(told(reason.text))}</p>'
         f"<ul>{places}</ul>{more}</details>"
     )

@@ -259,10 +259,11 @@ async function files(body, { id, stand }) {
 
 // --- the ledger ---
 
-async function ledger(body, { id }) {
+async function ledger(body, { id, stand }) {
   const told = await ask("ledger", { id });
+  stand(told);
   fill(body, h("section", { class: "card" }, h("h1", {}, t("tab.ledger")), h("p", { class: "dim" }, t("ledger.what")), h("p", {}, told.words || t("ledger.none")),
-    told.reasons.map((one) => h("details", {}, h("summary", {}, h("b", {}, one.count), ` ${one.title}`), h("p", { class: "dim" }, one.text),
+    told.reasons.map((one) => h("details", {}, h("summary", {}, h("b", {}, one.title)), h("p", { class: "dim" }, one.text),
       h("ul", { class: "plain" }, one.places.map((place) => h("li", {}, h("a", { href: address(id, place.file, place.line) }, named(`${place.shown}:${place.line}`)), " ", h("code", {}, place.word), place.because && h("small", { class: "dim" }, ` ${place.because}`)))),
       one.count > one.places.length && h("p", { class: "dim" }, t("more", { count: one.count - one.places.length }))))));
 }

@@ -98,6 +98,11 @@ def accept(
         original, copied = folder / "original", folder / "target"
         adapter = tensorflow.adapter_for(devices.tensorflow) if for_tensorflow else ""
         prepared, points = copies(project, migrated, original, copied, adapter)
+        if not data and "{data}" in entry + reference_entry + prepare:
+            raise NpuifyError(
+                "{data} in a command stands for what --data names, and nothing is named",
+                advice="give --data PATH, or write the path itself",
+            )
         if data:
             told, place = put_data(data, (original, copied))
             prepared.append(told)
