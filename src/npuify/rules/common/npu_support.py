@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _NPU = re.compile(rb"(?<![a-z])(?:torch_)?npu(?![a-z])|NPU(?![A-Z])|[Aa]scend|ASCEND|hccl|HCCL")
 
+_SAID = (b"npu", b"NPU", b"scend", b"ASCEND", b"hccl", b"HCCL")
+
 
 SUPPORT = re.compile(
     rb"is_(?:torch_)?npu_available|(?:(?<=self\.)|(?<!\.))IS_NPU(?:_AVAILABLE)?\b|IS_NPU(?=\(\))|"
@@ -87,7 +89,8 @@ def prepared_for_npu(node: ast.AST, file: PythonFile) -> bool:
 
 def says_npu(raw: bytes) -> bool:
     """Whether a text speaks of the NPU."""
-    return _NPU.search(raw) is not None
+    # Words are found many times faster than the pattern, and most files have none of them.
+    return any(word in raw for word in _SAID) and _NPU.search(raw) is not None
 
 
 def _names_device(lower: bytes) -> bool:

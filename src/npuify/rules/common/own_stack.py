@@ -62,7 +62,7 @@ def left_to_stack(
         kind: of the file.
         project: the project.
     """
-    if not project.own_stack or not _is_its_own(relative, raw, kind, project):
+    if not findings or not project.own_stack or not _is_its_own(relative, raw, kind, project):
         return findings
     is_python = kind == "python"
     left: list[Finding] = []

@@ -188,7 +188,9 @@ def _compared(node: ast.Compare, file: PythonFile, depth: int) -> Known | None:
         variable = node.left.value if isinstance(node.left, ast.Constant) else None
         known = of_environment(variable) if isinstance(variable, str) else None
         return known and Known(isinstance(node.ops[0], ast.NotIn), known.switch)
-    left, right = _evaluate(node.left, file, depth), _evaluate(node.comparators[0], file, depth)
+    # Most are compared with a constant; an option's default takes a look at where it is declared.
+    right = _evaluate(node.comparators[0], file, depth)
+    left = None if right is None else _evaluate(node.left, file, depth)
     if left is None or right is None:
         return None
     try:
