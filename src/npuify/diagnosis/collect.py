@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.diagnosis.first_failed import FirstFailed
 from npuify.diagnosis.known.installers import LIST_FOLLOWS
 from npuify.diagnosis.known.recognize import recognized
 from npuify.diagnosis.known.refusals import assertion_match
@@ -70,9 +71,6 @@ _SUSPECT: Final = re.compile(
     r"|(?<!\b0 )\b[Ff]ailed\b(?!\W*0\b)|\b[Ee]rror: |^[EF]\d{4} \d\d:|[Cc]annot |[Uu]nable to |: No such file)"
 )
 """Lines that may matter although nothing is known of them."""
-_FIRST_FAILED: Final = re.compile(
-    r"first observed failure[\s\S]*?rank\s*:\s*(\d+) \(local_rank: \d+\)(?:[\s\S]{0,80}?exitcode\s*:\s*(-?\d+))?"
-)
 
 
 class _Said:
@@ -96,10 +94,7 @@ class Collector:
         self.ranks: dict[str, Rank] = {}
         self.sifter = Sifter(self._look, self._begin)
         self.files = 0
-        self.first_failed = ""
-        """The rank that torchrun says failed first."""
-        self.first_exit = 0
-        """The code with which it ended; below zero: a signal."""
+        self.first_failed = FirstFailed()
         self.changed = False
         """Whether anything was learnt since it was last set to False."""
         self._said: dict[tuple[bytes, bytes, bytes], _Said] = {}
@@ -114,8 +109,6 @@ class Collector:
         self._file_pid = ""
         self._last = ("", "", -_BLOCK)
         """What told the last line's process apart, its rank, and the line's number."""
-        self._failed_text: list[bytes] | None = None
-        """Torchrun's table, as far as it was read."""
 
     def start_file(self, name: str, rank: str = "", pid: str = "") -> None:
         """What comes next is the file ``name``, of ``rank`` or of the process ``pid`` where its name says so."""
@@ -123,7 +116,7 @@ class Collector:
         self.files += 1
         self.sifter.start_file(name)
         self._file, self._file_rank, self._file_pid = name, rank, pid
-        self._failed_text = None
+        self.first_failed.start_file()
         self._last = ("", "", -_BLOCK)
 
     def end_file(self) -> None:
@@ -140,8 +133,7 @@ class Collector:
 
     def _begin(self, whole: bytes) -> None:
         """Go on with what the piece before left open."""
-        if self._failed_text is not None:
-            self._look_for_first_failed(whole[:8000].split(b"\n"))
+        self.first_failed.go_on(whole)
         if self._unended:
             self._unended = False
             self._find_end(whole[: 4 * LONGEST].split(b"\n"), 0, self.sifter.number + 1)
@@ -253,9 +245,7 @@ class Collector:
                 at = self._time(message, head.time, lines, index)
                 self._note_events(rank, said, head_says, self._place(number, text), at, launched(lines[index]))
             return
-        if "ChildFailedError" in message and not self.first_failed:
-            self._failed_text = []
-            self._look_for_first_failed(lines[index : index + 60])
+        self.first_failed.look(message, lines, index)
         source = number - rank.last_frame == 1 and message[:1].isspace()
         whole = text
         if LIST_FOLLOWS.search(text):
@@ -380,17 +370,6 @@ class Collector:
             if when >= 0:
                 return shown, when
         return "", -1.0
-
-    def _look_for_first_failed(self, lines: list[bytes]) -> None:
-        """Torchrun names the rank that failed first in a table after its own error; it may go on in the next piece."""
-        assert self._failed_text is not None
-        self._failed_text += lines
-        text = b"\n".join(self._failed_text[:80]).decode("utf-8", "replace")
-        found = _FIRST_FAILED.search(text)
-        if found:
-            self.first_failed, self.first_exit = found[1], int(found[2] or 0)
-        if found or len(self._failed_text) >= 80:
-            self._failed_text = None
 
     def joined(self) -> Iterator[Rank]:
         """The ranks, with processes that are known to be one rank put together: a plog file belongs to a process."""

@@ -49,10 +49,10 @@ are right; below, fewer."""
 def judge(collector: Collector) -> Diagnosis:
     """The diagnosis of everything that was collected so far."""
     ranks = list(collector.joined())
-    if collector.first_exit > 0:
+    if collector.first_failed.exit_code > 0:
         for rank in ranks:
             yield_to_first(rank)
-    best = best_of(ranks, collector.first_failed)
+    best = best_of(ranks, collector.first_failed.rank)
     if best is None:
         return _without_event(collector, ranks)
     rank, key = best
@@ -140,7 +140,7 @@ def _exception(rank: Rank, event: Event) -> tuple[str, Frame | None]:
 
 
 def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
-    failed = next((rank for rank in ranks if rank.number == collector.first_failed and rank.exceptions), None)
+    failed = next((rank for rank in ranks if rank.number == collector.first_failed.rank and rank.exceptions), None)
     with_exception = failed or next((rank for rank in ranks if rank.exceptions), None)
     if with_exception is not None:
         return _script_error(collector, ranks, with_exception)

@@ -100,10 +100,11 @@ def notes_of(
             notes.append(
                 phrase("This is one rank's view; the cause is usually on another rank. Pass the logs of all ranks.")
             )
-        if collector.first_failed:
+        if collector.first_failed.rank:
             notes.append(
                 phrase(
-                    "The launcher reports that rank {first_failed} failed first.", first_failed=collector.first_failed
+                    "The launcher reports that rank {first_failed} failed first.",
+                    first_failed=collector.first_failed.rank,
                 )
             )
     return tuple(notes)

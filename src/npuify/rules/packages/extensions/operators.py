@@ -12,6 +12,7 @@ from npuify.model import NativeOperator
 from npuify.rules.packages.extensions.builds import AT_RUN_TIME
 from npuify.rules.packages.extensions.fingerprints import Fingerprints
 from npuify.rules.packages.extensions.op_builders import FOR_NPU
+from npuify.rules.packages.extensions.ways import difficulty_of, ways_of_replacement, ways_without_cuda
 from npuify.source.native.definitions import included
 from npuify.source.native.file import NativeFile
 from npuify.source.native.reader import defined_functions
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from npuify.rules.packages.extensions.build import Build
     from npuify.source.native.file import Binding, Function
 
-LIBRARIES: Final = frozenset(
-    ("CUDA runtime", "cuBLAS", "cuDNN", "cuSPARSE", "cuSOLVER", "cuFFT", "cuRAND", "NCCL", "CUB", "Thrust")
-)
-"""Marks of code that calls CUDA's libraries."""
 _NPU_KEYS: Final = frozenset(("NPU", "PrivateUse1", "Ascend", "XLA_NPU"))
 _NOT_OF_CUDA: Final = frozenset(("CPU", "Meta", "QuantizedCPU", "MPS", "XPU", "class", *_NPU_KEYS))
 """Keys for which something else than a kernel for GPUs is registered."""
@@ -190,7 +187,7 @@ class Operators:
         if not has_cpu and kernels:
             has_cpu = any(re.search(r"(?:^|_)cpu(?:_|$)|CPU", one) for one in names)
         relative, binding = min(places, key=lambda place: (bool(place[1].key), place[0], place[1].line))
-        difficulty = _difficulty(kernels, () if _TELLS.search(name) and not kernels else uses)
+        difficulty = difficulty_of(kernels, () if _TELLS.search(name) and not kernels else uses)
         if difficulty == "host" and self._may_launch(relative) and not _TELLS.search(name):
             missing = {one for node in nodes.values() for one in node.function.calls} - self._by_name.keys()
             is_class = all(one.key == "class" for _, one in places)
@@ -227,8 +224,10 @@ class Operators:
             calls=calls[:_MOST_CALLS],
             equivalent=phrase("{name}: {note}", name=equivalent, note=fact.note) if fact and fact.note else equivalent,
             ways=(
-                *(_of_replacement(name, replacement, is_variant=is_variant) if difficulty != "host" else ()),
-                *_ways(difficulty, equivalent, has_cpu=has_cpu, has_npu=has_npu, is_called=bool(calls) or not module),
+                *(ways_of_replacement(name, replacement, is_variant=is_variant) if difficulty != "host" else ()),
+                *ways_without_cuda(
+                    difficulty, equivalent, has_cpu=has_cpu, has_npu=has_npu, is_called=bool(calls) or not module
+                ),
             ),
             replacement=replacement,
         )
@@ -360,54 +359,3 @@ class Operators:
         folder = place.rpartition("/")[0]
         near = [node for node in known if node.file.rpartition("/")[0] == folder]
         return near or known
-
-
-def _difficulty(kernels: tuple[str, ...], uses: tuple[str, ...]) -> str:
-    marks = set(uses)
-    if marks & {"tensor core", "assembly"}:
-        return "tensor core"
-    if marks & {"shared", "warp"}:
-        return "cooperative"
-    if marks & LIBRARIES:
-        return "library"
-    if kernels:
-        return "elementwise"
-    return "host"
-
-
-def _of_replacement(name: str, replacement: str, *, is_variant: bool) -> tuple[str, ...]:
-    if replacement:
-        return (
-            phrase(
-                "let --replace-kernels put {replacement}, which is proven to compute the same, in its place",
-                replacement=replacement,
-            ),
-        )
-    if is_variant:
-        return (
-            phrase(
-                "compare it with npuify's replacements of {name}: its code differs from all copies that were proven",
-                name=name,
-            ),
-        )
-    return ()
-
-
-def _ways(difficulty: str, equivalent: str, *, has_cpu: bool, has_npu: bool, is_called: bool) -> tuple[str, ...]:
-    if difficulty == "host":
-        return ()
-    ways = []
-    if has_npu:
-        ways.append("build the project's own implementation for the NPU")
-    if equivalent:
-        ways.append(phrase("call {name}", name=equivalent))
-    if not is_called:
-        ways.append("skip the build: no Python code of the project was found to call it")
-    if has_cpu:
-        ways.append("run the project's CPU implementation: --cpu-fallback adds the copies around the calls")
-    if difficulty in ("elementwise", "cooperative", "unknown"):
-        ways.append("write it in PyTorch, or as a Triton kernel for triton-ascend")
-    ways.append("write it in Ascend C, built with torch_npu.utils.cpp_extension.NpuExtension")
-    if not has_cpu:
-        ways.append("write a CPU version and let --cpu-fallback move the tensors, if speed does not matter")
-    return tuple(ways)
