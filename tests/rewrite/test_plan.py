@@ -49,6 +49,28 @@ def test_plan_writes_nothing_and_lists_what_changes(tmp_path: Path) -> None:
     assert {finding.file for finding in result.left} == {"pkg/broken.py"}
 
 
+@pytest.mark.parametrize("style", ["npu", "portable"])
+def test_an_own_default_stays_beside_what_is_edited(tmp_path: Path, style: str) -> None:
+    """An import that the first round adds moves the lines, which other files know from before."""
+    own = b"""class GradScaler:
+    def __init__(self, device="cuda"):
+        self.device = device
+
+
+def init_process_group(backend="nccl"):
+    return backend
+"""
+    uses = b'init_process_group()\ninit_process_group(backend="nccl")\n'
+    (tmp_path / "own.py").write_bytes(own)
+    (tmp_path / "alone.py").write_bytes(b"import torch\n\n\n" + own + b"\n\nGradScaler()\n" + uses)
+    (tmp_path / "main.py").write_bytes(b'from own import GradScaler, init_process_group\n\nGradScaler("cuda")\n' + uses)
+    _, contents = plan(tmp_path, Options(torch_npu="2.14.0", jobs=1, cache=False, style=style))
+    for name in ("own.py", "alone.py"):
+        assert b'def init_process_group(backend="nccl"):' in contents.get(name, own)
+    for name in ("main.py", "alone.py"):
+        assert uses in contents.get(name, uses)
+
+
 def test_second_plan_on_the_output_changes_nothing(tmp_path: Path) -> None:
     write(tmp_path)
     _, contents = plan(tmp_path, OPTIONS)

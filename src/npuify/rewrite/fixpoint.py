@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.engine.ledger.unknown import RULE as UNKNOWN
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _DEFECT = "please report this as a defect of npuify"
 _BY_STYLE = "at-run-time"
+_OPENING = re.compile(r"[A-Za-z]{0,2}(?:'{3}|\"{3}|'|\")")
 MAX_ROUNDS = 12
 """Rounds after which a file counts as not settling; real files need two or three."""
 
@@ -276,9 +278,16 @@ def _origin(finding: Finding, job: _Job, offsets: OffsetMap) -> _Origin:
 
 
 def _is_of(cleared: set[Position], finding: Finding, job: _Job, offsets: OffsetMap) -> bool:
-    """Whether a later round would replace a word that needs nothing: other files still show the text of before."""
+    """Whether a later round would replace a word that needs nothing: other files still show the text of before.
+
+    The word is what the edit replaces, or what stands in the quotes that it replaces.
+    """
     edit = finding.edits[0]
-    return edit.end > edit.start and _origin(finding, job, offsets)[0] in cleared
+    if edit.end <= edit.start:
+        return False
+    quote = _OPENING.match(edit.before)
+    starts = [edit.start] if quote is None else [edit.start, edit.start + quote.end()]
+    return any(Position(*job.original.position(offsets.original(start))) in cleared for start in starts)
 
 
 def _breaking(applied: Applied, state: _State, job: _Job, offsets: OffsetMap) -> set[_Origin]:
