@@ -163,3 +163,20 @@ def test_a_word_of_pytorch_that_becomes_paddles_is_left_alone_the_second_time() 
     once = output(text)
     assert once == text.replace('"gpu"', '"npu"')
     assert output(once) == once
+
+
+def test_names_of_fluid_are_told_and_none_is_edited() -> None:
+    """``fluid`` is gone from every Paddle that runs on NPUs: the program is to be written anew, and half edited runs nowhere."""
+    found = findings(
+        "import paddle.fluid as F\n\n"
+        "places = F.cuda_places() if F.core.is_compiled_with_cuda() else F.cpu_places()\n"
+        "place = F.CUDAPlace(0)\n"
+    )
+    said = {(one.start.line, one.subject) for one in found if one.code == "NPU945"}
+    assert said == {
+        (1, "paddle.fluid"),
+        (3, "paddle.static.cuda_places"),
+        (3, "paddle.base.core.is_compiled_with_cuda"),
+        (4, "paddle.CUDAPlace"),
+    }
+    assert not any(one.edits for one in found)

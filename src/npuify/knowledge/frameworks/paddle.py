@@ -46,6 +46,8 @@ class PaddleName(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
 
 _CORE = ("paddle.framework.core.", "paddle.fluid.core.")
 """Other names of ``paddle.base.core``; ``paddle.fluid`` was its folder up to Paddle 2.4."""
+FLUID = "paddle.fluid."
+"""What Paddle had below this up to 2.4, it has in ``paddle`` or ``paddle.static`` by the same name."""
 
 
 @cache
@@ -61,6 +63,9 @@ def paddle_name(name: str) -> PaddleName | None:
         return None
     if name.startswith(_CORE):
         name = "paddle.base.core." + name.rpartition("core.")[2]
+    if name.startswith(FLUID):
+        last = name.removeprefix(FLUID)
+        return paddle_names().get(f"paddle.{last}") or paddle_names().get(f"paddle.static.{last}")
     return paddle_names().get(name) or next((row for row in _families() if name.startswith(row.cuda[:-1])), None)
 
 

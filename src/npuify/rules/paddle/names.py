@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from npuify.knowledge.frameworks.paddle import paddle_name, paddle_names
+from npuify.knowledge.frameworks.paddle import FLUID, paddle_name, paddle_names
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.paddle.guards import asks_for_gpu, guarded_by
@@ -36,7 +36,9 @@ _WORDS = tuple(
     evidence=Evidence.PACKAGE,
     source="the table of Paddle's names; npuify says the source with each finding",
 )
-def paddle_cuda_name(node: ast.Attribute | ast.Name | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+def paddle_cuda_name(
+    node: ast.Attribute | ast.Name | ast.Import | ast.ImportFrom, file: PythonFile
+) -> Iterator[Diagnostic]:
     """A name of PaddlePaddle needs CUDA; Paddle's custom device for Ascend is called ``npu``.
 
     Many of them fail without a word: ``is_compiled_with_cuda()`` is false, and the program computes on the CPU.
@@ -57,7 +59,7 @@ def paddle_cuda_name(node: ast.Attribute | ast.Name | ast.ImportFrom, file: Pyth
     """
     if "paddle" in file.project.packages:
         return  # Paddle itself
-    if isinstance(node, ast.ImportFrom):
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
         yield from _imported(node, file)
         return
     parent = file.parent(node)
@@ -103,10 +105,14 @@ def _question(node: ast.Attribute, call: ast.Call, row: PaddleName, edits: list[
     return found
 
 
-def _imported(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+def _imported(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """``from paddle import CUDAPlace``: the name is used in many places, and told of here."""
     for alias in node.names:
-        row = paddle_name(f"{node.module}.{alias.name}") if not node.level else None
+        if isinstance(node, ast.Import):
+            is_fluid = f"{alias.name}.".startswith(FLUID)
+            row = paddle_names()[FLUID.rstrip(".")] if is_fluid else None
+        else:
+            row = paddle_name(f"{node.module}.{alias.name}") if not node.level else None
         if row is not None and not row.with_keyword:
             advice = row.advice or phrase("import and use {npu}", npu=row.npu)
             yield file.report(
@@ -121,8 +127,8 @@ def _imported(node: ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
 
 
 def _edits(node: ast.Attribute, call: ast.Call | None, row: PaddleName, file: PythonFile) -> list[Edit] | None:
-    if row.how == "tell":
-        return None
+    if row.how == "tell" or (file.qualname(node) or "").startswith(FLUID):
+        return None  # A program on fluid is to be written anew first: some of its names edited would be half of it.
     if row.how == "whole":
         return (
             [file.replace(call, row.npu)]
