@@ -186,6 +186,23 @@ def test_excludes_from(specifier: str, minimum: str, excluded: bool) -> None:
     assert excludes_from(specifier, minimum) is excluded
 
 
+@pytest.mark.parametrize(
+    ("written", "raised"),
+    [
+        ("ray<2.5", "ray>=2.9.0"),
+        ("ray[tune]>=1.13,<2.5.0", "ray[tune]>=2.9.0"),
+        ("ray==2.5.0,<3", "ray>=2.9.0,<3"),
+        ("ray~=2.5.0,!=2.6.1,!=2.9.1,<=3", "ray>=2.9.0,!=2.9.1,<=3"),
+        ("ray<2.5,<2.9,<4", "ray>=2.9.0,<4"),
+        ("ray>=1.13,<2.10", None),
+        ("ray<3", None),
+    ],
+)
+def test_bounds_that_admit_the_minimum_are_kept(written: str, raised: str | None) -> None:
+    """Where the last bound lies below the first release that runs, none is left to keep."""
+    assert output(f"{written}\n", unsafe=True, name="requirements.txt") == f"{raised or written}\n"
+
+
 def _project(root: Path, files: dict[str, str | bytes]) -> Path:
     for name, text in files.items():
         path = root / name

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Severity
 from npuify.rules.common.paddle import lies_with_paddle
-from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from
+from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from, raised
 from npuify.rules.packages.dependency_rules import (
     DROPPED,
     FROM_SOURCE,
@@ -238,7 +238,7 @@ def _sentence(entry: Entry, row: Dependency) -> str:
 def _kept(entry: Entry, row: Dependency, message: str, file: DependencyFile) -> Finding:
     specifier = entry.specifier or ""
     if row.minimum and specifier and excludes_from(specifier, row.minimum):
-        spots = [file.version(entry, f">={row.minimum}")]
+        spots = [file.version(entry, raised(specifier, row.minimum))]
         return _report(
             OTHER_VERSION,
             entry,

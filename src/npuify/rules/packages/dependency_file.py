@@ -190,6 +190,22 @@ def admits(specifier: str, version: str) -> bool:
     return SpecifierSet(specifier).contains(version, prereleases=True)
 
 
+def raised(specifier: str, minimum: str) -> str:
+    """``>=minimum`` with the upper bounds, and the versions left out, of a specifier that admit it."""
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import InvalidVersion, Version
+
+    kept = [part for part in SpecifierSet(specifier) if part.operator in ("<", "<=") and part.contains(minimum)]
+    for part in SpecifierSet(specifier):
+        try:
+            is_later = part.operator == "!=" and Version(part.version.removesuffix(".*")) >= Version(minimum)
+        except InvalidVersion:
+            continue
+        if is_later:
+            kept.append(part)
+    return ",".join([f">={minimum}", *sorted(map(str, kept))])
+
+
 def excludes_from(specifier: str, minimum: str) -> bool:
     """Whether a specifier admits no version from ``minimum`` on."""
     from packaging.specifiers import SpecifierSet
