@@ -91,6 +91,18 @@ def test_what_is_no_baseline(project: Path, tmp_path: Path, content: str | None,
     assert "--format json --output baseline.json" in str(error.value)
 
 
+def test_a_baseline_without_an_end(project: Path, tmp_path: Path) -> None:
+    """A pipe that nobody writes to, a device that never ends, a folder: none is read."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link.json"
+    link.symlink_to(pipe)
+    result = scan(project)
+    for file in (pipe, link, Path("/dev/zero"), tmp_path):
+        with pytest.raises(NpuifyError, match="is no regular file"):
+            narrowed(result, baseline=file)
+
+
 # --- changed lines ---
 
 

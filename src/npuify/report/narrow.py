@@ -124,6 +124,9 @@ def _narrowed(result: ScanResult, findings: Sequence[Finding], errors: Sequence[
 def _read(baseline: Path) -> _Report:
     make = phrase("write it with: npuify scan PROJECT --format json --output baseline.json")
     try:
+        # What is no regular file may have no end, or wait for who writes it.
+        if baseline.exists() and not baseline.is_file():
+            raise NpuifyError(phrase("is no regular file"), file=str(baseline), advice=make)
         raw = baseline.read_bytes()
     except OSError as error:
         raise NpuifyError(error.strerror or str(error), file=str(baseline), advice=make) from error
