@@ -3,4 +3,4 @@ from pynvml import nvmlDeviceGetHandleByIndex, nvmlDeviceGetMemoryInfo, nvmlInit
 
 nvmlInit()
 h = nvmlDeviceGetHandleByIndex(0)
-print(nvmlDeviceGetMemoryInfo(h).free, nvmlDeviceGetTemperature(h, NVML_TEMPERATURE_GPU), torch.ones(1).cuda())
+print(nvmlDeviceGetMemoryInfo(h).free, nvmlDeviceGetTemperature(h, NVML_TEMPERATURE_GPU), torch.ones(1))

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 Import = ast.Import | ast.ImportFrom
 
+_IMPORT_OF = rb"(?:\A|[\r\n;:])[ \t]*(?:from|import(?:[ \t]+[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,)*)[ \t]*\b%b\b"
+"""A statement that imports a package, alone or after others, whatever ends the lines."""
+
 
 class Taken(NamedTuple):
     """A name that an import binds to a part of such a package.
@@ -171,7 +174,7 @@ def _replacement(node: Import, file: PythonFile) -> Replacement | None:
 def _is_only_import(names: Sequence[Taken], file: PythonFile) -> bool:
     """Whether a file imports the package of some names nowhere else."""
     package = re.escape(names[0].name.partition(".")[0].encode())
-    return len(re.findall(rb"^[ \t]*(?:import|from)[ \t]+%b\b" % package, file.source.data, re.MULTILINE)) == 1
+    return len(re.findall(_IMPORT_OF % package, file.source.data)) == 1
 
 
 def _goes_on(names: Sequence[Taken], file: PythonFile) -> bool:

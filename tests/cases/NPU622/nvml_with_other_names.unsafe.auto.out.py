@@ -1,8 +1,0 @@
-import torch
-import torch_npu  # noqa: F401
-from torch_npu.contrib import transfer_to_npu  # noqa: F401
-from pynvml import nvmlDeviceGetHandleByIndex, nvmlDeviceGetMemoryInfo, nvmlInit, nvmlDeviceGetTemperature, NVML_TEMPERATURE_GPU
-
-nvmlInit()
-h = nvmlDeviceGetHandleByIndex(0)
-print(nvmlDeviceGetMemoryInfo(h).free, nvmlDeviceGetTemperature(h, NVML_TEMPERATURE_GPU), torch.ones(1).cuda())

@@ -1,8 +1,0 @@
-import torch
-from pynvml import nvmlDeviceGetHandleByIndex, nvmlDeviceGetMemoryInfo, nvmlInit, nvmlDeviceGetTemperature, NVML_TEMPERATURE_GPU
-
-import compute_device
-
-nvmlInit()
-h = nvmlDeviceGetHandleByIndex(0)
-print(nvmlDeviceGetMemoryInfo(h).free, nvmlDeviceGetTemperature(h, NVML_TEMPERATURE_GPU), torch.ones(1).to(compute_device.type))
