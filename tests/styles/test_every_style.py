@@ -109,7 +109,9 @@ def test_portable_code_says_nothing_that_needs_an_npu(name: str, before: str) ->
         for line in set(after.splitlines()) - set(before.splitlines()):
             # It may stand beside CUDA's word, or be asked for.
             if word in line:
-                assert re.search(r"[\"'](?:cu|cud|cuda|nccl)[\"']|\.is_cuda or |compute_device\.type [!=]= ", line), line
+                assert re.search(r"[\"'](?:cu|cud|cuda|nccl)[\"']|\.is_cuda or |compute_device\.type [!=]= ", line), (
+                    line
+                )
 
 
 @for_each(PYTHON, [name for name, _ in PYTHON])

@@ -38,6 +38,13 @@ def _scan() -> tuple[Any, ...]:
     return (u, delta, a, b, c, _numbers(4), None, None, True)
 
 
+def _recurrence(columns: int) -> tuple[Any, ...]:
+    """Four times of two sequences, three parts of ``u`` for each of the columns, one sequence shorter."""
+    u, x = _numbers(4, 2, columns * 3), _numbers(4, 2, columns, seed=5)
+    pad = _whole([[0, 0], [0, 0], [0, 1], [0, 1]], "bool")
+    return (u, x, _numbers(columns * 2), _numbers(columns * 2, seed=6), _numbers(2, columns), None, pad, 4, 2, 3)
+
+
 def _aabb() -> Any:
     return _float([-1.0, -1, -1, 1, 1, 1])
 
@@ -115,6 +122,20 @@ SAMPLES: dict[str, Callable[[], tuple[Any, ...]]] = {
     "replacements.raymarching:morton3d": lambda: (_whole([[1, 2, 3], [7, 0, 5], [0, 0, 0]]), 3, _whole([0, 0, 0])),
     "replacements.rotary_embedding:forward": lambda: (_numbers(5, 2, 2, 8), _numbers(5, 1, 1, 8, seed=5), False),
     "replacements.selective_scan:fwd": _scan,
+    "replacements.splatting:splatting_forward_cuda": lambda: (
+        _numbers(1, 3, 5, 6),
+        _numbers(1, 2, 5, 6, seed=5),
+        _empty(1, 3, 5, 6),
+    ),
+    "replacements.splatting:splatting_backward_cuda": lambda: (
+        _numbers(1, 3, 5, 6),
+        _numbers(1, 2, 5, 6, seed=5),
+        _numbers(1, 3, 5, 6, seed=6),
+        _empty(1, 3, 5, 6),
+        _empty(1, 2, 5, 6),
+    ),
+    "replacements.sru:sru_forward_simple": lambda: _recurrence(3),
+    "replacements.sru:sru_bi_forward_simple": lambda: _recurrence(6),
     "replacements.structural_similarity:fusedssim": lambda: (
         1e-4,
         9e-4,
