@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -12,6 +13,10 @@ from npuify.diagnosis.wrapped import lines_within
 from .samples import diagnosed
 
 HEAD = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 40, in main\n    run()\n'
+
+
+def _order(release: str) -> list[int]:
+    return [int(part) for part in release.split(".")]
 
 
 @pytest.mark.parametrize("name", sorted(gone_names()))
@@ -28,6 +33,32 @@ def test_each_name_is_answered_with_its_release(name: str) -> None:
         found = diagnosed(HEAD + text + "\n")
         assert found.cause == row.cause, text
         assert row.gone in found.why or row.cause == "numpy-2", text
+
+
+@pytest.mark.parametrize("name", sorted(gone_names()))
+def test_a_row_names_the_releases_that_were_asked(name: str) -> None:
+    row = gone_names()[name]
+    asked = re.findall(r"\d+(?:\.\d+)+", row.source)
+    numbers = [number.split(".") for number in re.findall(r"\d+(?:\.\d+)*", row.gone)]
+    first = numbers[0]
+    assert len(asked) >= 2 and any(one.split(".")[: len(first)] == first for one in asked), row.source
+    assert any(_order(one) < min(_order(".".join(number)) for number in numbers) for one in asked), row.source
+
+
+@pytest.mark.parametrize(
+    ("name", "release"),
+    [
+        ("numpy.trapz", "NumPy 2.4"),
+        ("numpy.product", "NumPy 2.0"),
+        ("transformers.AdamW", "Transformers 4.50"),
+        ("huggingface_hub.cached_download", "huggingface_hub 0.26"),
+        ("torchvision.transforms.Scale", "torchvision 0.12"),
+        ("matplotlib.cm.register_cmap", "Matplotlib 3.9"),
+        ("pandas.Panel", "pandas 1.2"),
+    ],
+)
+def test_names_of_one_package_have_each_their_own_release(name: str, release: str) -> None:
+    assert gone_names()[name].gone == release
 
 
 @pytest.mark.parametrize(
