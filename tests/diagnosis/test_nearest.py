@@ -75,7 +75,7 @@ OWNED = [
     ("OSError: libge_common.so: cannot open shared object file: No such file or directory", "cann-not-loaded"),
     ("OSError: libasdops.so: cannot open shared object file: No such file or directory", "nnal-missing"),
     ("ImportError: libGL.so.1: cannot open shared object file: No such file or directory", "library-path"),
-    ("/usr/bin/ld: cannot find -lascendcl", "cann-not-loaded"),
+    ("/usr/bin/ld: cannot find -lascendcl", "build-setup"),
     ("bash: hccn_tool: command not found", "driver-not-visible"),
     ("run.sh: line 3: msprof: command not found", "cann-not-loaded"),
     ('exec: "nvidia-smi": executable file not found in $PATH: unknown', "cuda-left"),

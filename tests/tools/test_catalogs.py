@@ -58,4 +58,6 @@ def test_faults_are_seen() -> None:
     assert list(faults("{a} is {b}", "{a} 是 {c}"))
     assert list(faults("a, b", "中, 文"))
     assert list(faults("it does not run there", "it does not run there"))
+    assert list(faults("there is no $PYTHON", "没有 ${OTHER}"))
+    assert not list(faults("there is no $PYTHON; name it", "没有 ${PYTHON}；请指定"))
     assert not list(faults("Use torch.npu.Event instead", "改用 torch.npu.Event"))

@@ -174,6 +174,8 @@ def placeholders(text: str) -> set[str]:
 
 def faults(english: str, other: str) -> Iterator[str]:
     """What is wrong with one translation."""
+    # A shell takes the letters behind $NAME for its name, so a translation has ${NAME}.
+    other = re.sub(r"\$\{(\w+)\}", lambda found: f"${found[1]}" if f"${found[1]}" in english else found[0], other)
     # The number may be missing where it is one.
     if placeholders(english) | {"count"} != placeholders(other) | {"count"}:
         yield f"placeholders {sorted(placeholders(english))} and {sorted(placeholders(other))}"
