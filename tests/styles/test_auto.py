@@ -351,6 +351,7 @@ def test_a_broadcast_that_asks_for_a_capability_is_told_of(call: str, release: s
         ("table = {torch.device(f'cuda:{i}'): i for i in range(2)}", "NPU123"),
         ("test.assertEqual(x.device, torch.device('cuda:0'))", "NPU123"),
         ("same = torch.device(os.environ['PLACE']).type == x.device.type", "NPU123"),
+        ("same = torch.device('cuda').type == next(iter(torch.utils.data.DataLoader(data)))[0].device.type", "NPU123"),
         ("at = f'{x.device}'.index('cuda')", "NPU120"),
         ("kinds = get_args(Literal['cuda', 'cpu'])", "NPU120"),
         ("table = {torch.device('cpu'): 1}", ""),

@@ -105,3 +105,25 @@ def test_words_beside_options_stay_in_auto(line: str, tmp_path: Path) -> None:
 def test_a_text_is_a_device_to_a_method_that_takes_one(device: str, tmp_path: Path) -> None:
     text = f"import torch\nfrom elsewhere import place\nx = torch.ones(2).cuda(device={device})\n"
     assert f".to(device={device})" in output(text, root=tmp_path, style="auto")
+
+
+@pytest.mark.parametrize("style", ["npu", "portable"])
+@pytest.mark.parametrize(
+    ("written", "edited"),
+    [
+        ("'check_' + str(settings.PLACE).split(':')[0]", "str(settings.PLACE).split(':')[0]"),
+        ("'check_' + settings.KIND", "settings.KIND"),
+        ("f'check_{settings.KIND}'", "settings.KIND"),
+        ("'check_' + settings.OTHER", ""),
+    ],
+)
+def test_a_name_made_of_a_device_of_another_file(written: str, edited: str, style: str, tmp_path: Path) -> None:
+    """A name of another file is known to this one as such a name, and ``str()`` of it as a text: neither says what it is."""
+    (tmp_path / "settings.py").write_text(
+        "import torch\nPLACE = 'cuda:0'\nKIND = 'cuda'\nOTHER = 'cpu'\nx = torch.ones(1, device=KIND).to(PLACE)\n"
+    )
+    text = f"import torch\nimport settings\n\ndef check_cuda():\n    return 1\n\nprint(torch.cuda, globals()[{written}]())\n"
+    (tmp_path / "main.py").write_text(text)
+    after = f'{edited}.replace("npu", "cuda")'
+    expected = written.replace(edited, after) if edited else written
+    assert f"globals()[{expected}]()" in output(text, root=tmp_path, name="main.py", style=style)

@@ -151,6 +151,8 @@ def _may_be_device(node: ast.expr, file: PythonFile) -> bool:
     if isinstance(node, ast.BinOp) and not isinstance(node.op, (ast.Add, ast.Mod)):
         return False  # a name is put together with + and % only
     values = file.values(node, Reach.FILE)
+    if isinstance(node, ast.Attribute) and node.attr == "device" and values.of_kind(Kind.BATCH):
+        return True  # what a batch is made of is not told apart from it
     return not values.is_known or any(value.kind in _DEVICES for value in values)
 
 

@@ -17,6 +17,7 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.analysis.values import Value
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
@@ -272,17 +273,23 @@ def _says_type(node: ast.expr, file: PythonFile) -> bool:
             return False
         if _is_device_by_name(node):
             return True
-    if not values.is_known:
-        values = file.values(node, Reach.PROGRAM)
-    if values.of_kind(Kind.DEVICE_STRING):
-        return True
-    is_text = bool(values) and all(value.kind is Kind.STRING and value.name for value in values)
     whole = _whole(node)
+    # What str() makes is a text, whatever it is made of.
+    made_of = values if whole is node else file.values(whole, Reach.FILE)
+    if not (values.is_known and made_of.is_known) or made_of.of_kind(Kind.PROJECT_NAME):
+        values = file.values(node, Reach.PROGRAM)
+    if strings := values.of_kind(Kind.DEVICE_STRING):
+        return not values.is_known or len(strings) < len(values) or any(map(_may_be_card, strings))
+    is_text = bool(values) and all(value.kind is Kind.STRING and value.name for value in values)
     if (not is_text and file.denotes_device(whole)) or _has_device_as_default(whole, file):
         return True
     # kind = "{}:{}".format("cuda", 1), of which nothing but where it goes tells what it is.
     given = file.assigned(whole) if isinstance(whole, ast.Name) and whole is not node else []
     return any(isinstance(one, ast.Call) and (_says_cuda(one) or file.uses(one).is_used_as_device) for one in given)
+
+
+def _may_be_card(value: Value) -> bool:
+    return not value.name or value.name.startswith(("cuda", "npu"))
 
 
 def _is_device_by_name(node: ast.Attribute) -> bool:
