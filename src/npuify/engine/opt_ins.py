@@ -12,6 +12,7 @@ from npuify.rules.operators.stand_ins import may_concern as stand_in_may_concern
 from npuify.rules.operators.stand_ins import stand_in_findings
 from npuify.rules.packages.extensions.replacing import may_concern as replacing_may_concern
 from npuify.rules.packages.extensions.replacing import replacing_findings
+from npuify.rules.packages.extensions.run_time_builds import beside_replaced
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,3 +59,21 @@ def opt_in_findings(
         yield from replacing_findings(relative, raw, opt_ins.extensions, run.project, portable=portable)
     if opt_ins.replace_unsupported:
         yield from stand_in_findings(relative, raw, run.release, run.project)
+
+
+def beside_opt_ins(
+    opt_ins: OptIns, relative: str, raw: bytes, job: Job, found: Sequence[Finding], more: Sequence[Finding]
+) -> list[Finding]:
+    """What the rules found in a Python file, as it is beside what was asked for.
+
+    Args:
+        opt_ins: what is asked for.
+        relative: the file's path.
+        raw: its bytes, which parse.
+        job: what the run is about.
+        found: what the rules found in it.
+        more: what the opt-ins found, selected and not silenced.
+    """
+    if not opt_ins.extensions:
+        return list(found)
+    return beside_replaced(relative, raw, found, more, portable=job.run.plan.style == "portable")

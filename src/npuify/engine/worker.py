@@ -13,7 +13,7 @@ from npuify.engine.catalog import all_rules
 from npuify.engine.ledger.account import account
 from npuify.engine.ledger.unknown import RULE as UNKNOWN
 from npuify.engine.on_hardware import doubted
-from npuify.engine.opt_ins import opt_in_findings
+from npuify.engine.opt_ins import beside_opt_ins, opt_in_findings
 from npuify.engine.parsing import parse_file
 from npuify.engine.ruleset import RuleSet, rules_to_run
 from npuify.engine.stubs import of_stub
@@ -349,6 +349,7 @@ class Worker:
             return found, []
         silenced = suppressed_codes(Text(raw), None)
         more = [finding for finding in more if silenced is None or not silenced(finding)]
+        found = beside_opt_ins(self.selection.opt_ins, relative, raw, job, found, more)
         return sorted([*found, *more], key=_place), []
 
     def _python(self, relative: str, raw: bytes, job: Job, *, whole: bool, matches: array[int] | None) -> _Found:

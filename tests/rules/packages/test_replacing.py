@@ -13,6 +13,8 @@ from npuify.helpers import MARK, kernel_text
 from npuify.knowledge.third_party import replacements
 from npuify.knowledge.third_party.replacements import Replacement
 from npuify.options import Options
+from npuify.report.verdicts.levels import Level
+from npuify.report.verdicts.verdict import judge
 from npuify.rules.packages.extensions.builds import builds_in
 from npuify.rules.packages.extensions.operators import Operators
 from npuify.source.native.form import form_of
@@ -711,8 +713,35 @@ except ImportError:
     source, target = _write(tmp_path / "in", PROJECT), tmp_path / "out"
     _write(source, {"net/ops/pick.py": WRAPPER.replace("from . import pick_ext\n", again)})
     npuify.migrate(source, target, REPLACE)
-    found = npuify.scan([target], REPLACE)
-    assert [one.severity.name for one in found.findings if one.code == "NPU632"] == ["INFO"]
+    for project in (source, target):
+        found = npuify.scan([project], REPLACE)
+        assert [one.severity.name for one in found.findings if one.code == "NPU632"] == ["INFO"]
+    without = npuify.scan([source], Options(cache=False, jobs=1))
+    assert [one.severity.name for one in without.findings if one.code == "NPU632"] == ["ERROR"]
+
+
+BUILT = "load(name='pick_ext', sources=['pick.cpp', 'pick_kernel.cu'])"
+
+
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize("style", ["npu", "portable", "auto"])
+@pytest.mark.parametrize(
+    "taken", [f"pick_ext = {BUILT}\n", f"try:\n    import pick_ext\nexcept ImportError:\n    pick_ext = {BUILT}\n"]
+)
+@pytest.mark.parametrize("kernel", [KERNEL, KERNEL.replace("size + pad", "size - pad")], ids=["known", "another"])
+def test_a_scan_says_of_what_is_replaced_what_one_of_the_result_says(
+    tmp_path: Path, taken: str, style: str, kernel: str
+) -> None:
+    text = f"from torch.utils.cpp_extension import load\n\n{taken}\n\ndef pick(points):\n    return pick_ext.pick(points, 4, 0)\n"
+    use = "import torch\nfrom pick import pick\n\nprint(pick(torch.ones(3).cuda()))\n"
+    files = {"pick.cpp": BINDING, "pick_kernel.cu": kernel, "pick.py": text, "train.py": use}
+    source, target = _write(tmp_path / "in", files), tmp_path / "out"
+    options = Options(cache=False, jobs=1, replace_kernels=True, style=style)
+    npuify.migrate(source, target, options)
+    before, after = (npuify.scan([one], options) for one in (source, target))
+    assert judge(before).level is judge(after).level is (Level.REVIEW if kernel == KERNEL else Level.BLOCKED)
+    told = [[one.severity for one in scan.findings if one.code == "NPU632"] for scan in (before, after)]
+    assert told[0] == told[1]
 
 
 @pytest.mark.usefixtures("known")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.helpers import KERNELS
 from npuify.language import commas, phrase
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 
+BUILT_AT_RUN_TIME: Final = "NPU632"
 _MODULE = "torch.utils.cpp_extension"
 _MOST_TOLD = 6
 """Operators of one call that its finding tells of."""
@@ -106,12 +107,16 @@ def _is_replaced_before(node: ast.AST, file: PythonFile) -> bool:
     return False
 
 
+_ASKS: Final = ("is_available", "TAKES_ITS_PLACE")
+"""Names that stand in a condition for whether CUDA is there; the last in modules that migrate writes."""
+
+
 def _asks_for_cuda(test: ast.AST) -> bool:
     for inner in ast.walk(test):
         word = inner.id if isinstance(inner, ast.Name) else inner.attr if isinstance(inner, ast.Attribute) else ""
         if isinstance(inner, ast.Constant) and isinstance(inner.value, str):
             word = inner.value
-        if any(part in word.lower() for part in ("cuda", "gpu", "nvcc")) or word == "is_available":
+        if any(part in word.lower() for part in ("cuda", "gpu", "nvcc")) or word in _ASKS:
             return True
     return False
 
@@ -207,7 +212,7 @@ def _cuda_home(function: ast.expr, file: PythonFile) -> tuple[str, list[Edit]] |
 
 
 @rule(
-    "NPU632",
+    BUILT_AT_RUN_TIME,
     "cuda-extension-at-run-time",
     Safety.MANUAL,
     words=("load_inline", "cpp_extension"),
