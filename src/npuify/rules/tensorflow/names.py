@@ -6,6 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
+from npuify.analysis.engine import Reach
+from npuify.analysis.values import Kind
 from npuify.project.frameworks.tensorflow import disables_second, starts_something, written_for
 
 if TYPE_CHECKING:
@@ -40,6 +42,8 @@ _HOMES: Final = (
 """Modules by how the tables call them; the first that fits counts."""
 _HOPS: Final = 3
 """Modules of the project's own through which TensorFlow may come."""
+_GIVEN: Final = re.compile(r"_?(?:tf|tensorflow|keras|hvd)\w*|K")
+"""What parameters are called that such a module is given to; of others the whole program is not asked."""
 _MODULES: Final = re.compile(r"tensorflow(?:\.compat\.v[12])?")
 
 
@@ -102,6 +106,9 @@ def _by_its_bindings(node: ast.Attribute | ast.Name, file: PythonFile) -> str | 
     found = file.scope(base).lookup(base.id)
     if found is None:
         return None
+    if [one.kind for one in found[1]] == ["parameter"] and _GIVEN.fullmatch(base.id):
+        given = _given(base, file)
+        return ".".join([given, *reversed(parts)]) if given else None
     key = base.id if found[0] is file.source.scope else ""
     answer = known.get(key) if key else None
     if answer is None:
@@ -109,6 +116,15 @@ def _by_its_bindings(node: ast.Attribute | ast.Name, file: PythonFile) -> str | 
         if key:
             known[key] = answer
     return ".".join(["tensorflow", *reversed(parts)]) if answer else None
+
+
+def _given(node: ast.Name, file: PythonFile) -> str:
+    """The one module that all callers give a parameter; empty where that is none of the three, or is not known."""
+    values = [value for value in file.values(node, Reach.PROGRAM) if value.kind is not Kind.NONE]
+    if not values or any(value.kind is not Kind.LIBRARY_NAME for value in values):
+        return ""
+    names = {"tensorflow" if _MODULES.fullmatch(value.name) else value.name for value in values}
+    return names.pop() if len(names) == 1 else ""
 
 
 def _is_tensorflow(binding: Binding, source: PythonSource, file: PythonFile, hops: int) -> bool:

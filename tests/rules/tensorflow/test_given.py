@@ -1,0 +1,53 @@
+"""TensorFlow that a function is given: ``def start(tf, K)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ...harness import findings, output
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+START = "def start(tf, K):\n    return tf.Session(config=tf.ConfigProto())\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "call", "is_told"),
+    [
+        ("import tensorflow as tf", "start(tf, None)", True),
+        ("import tensorflow.compat.v1 as one", "start(K=None, tf=one)", True),
+        ("import tensorflow as tf", "start(tf, None)\nstart(tf.compat.v1, None)", True),
+        ("import tarfile as tf", "start(tf, None)", False),
+        ("import tensorflow as tf\nimport own", "start(tf, None)\nstart(own, None)", False),
+    ],
+)
+def test_a_session_of_what_a_function_is_given(head: str, call: str, is_told: bool, tmp_path: Path) -> None:
+    """All callers have to give TensorFlow: an edit of what one of them gives otherwise would break it."""
+    (tmp_path / "own.py").write_text("class Session:\n    pass\n")
+    (tmp_path / "main.py").write_text(f"{head}\nfrom nets import start\n\n{call}\n")
+    (tmp_path / "nets.py").write_text(START)
+    told = [one for one in findings(START, root=tmp_path, name="nets.py") if one.code == "NPU901"]
+    assert bool(told) is is_told
+
+
+def test_it_is_edited_as_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("import tensorflow as tf\nfrom nets import start\n\nstart(tf, None)\n")
+    (tmp_path / "nets.py").write_text(START)
+    after = output(START, root=tmp_path, name="nets.py", tensorflow="1")
+    assert "tf.Session(config=npu_config_proto(config_proto=tf.ConfigProto()))" in after
+    assert "from npu_bridge.npu_init import npu_config_proto" in after
+
+
+def test_keras_is_known_by_its_own_name(tmp_path: Path) -> None:
+    body = "    return keras.utils.multi_gpu_model(model, 2)\n"
+    given = f"def start(keras, model):\n{body}"
+    (tmp_path / "main.py").write_text("import tensorflow as tf\nfrom nets import start\n\nstart(tf.keras, None)\n")
+    (tmp_path / "nets.py").write_text(given)
+    imported = f"from tensorflow import keras\n\ndef start(model):\n{body}"
+    told, expected = (
+        {(one.code, one.subject) for one in findings(text, root=tmp_path, name="nets.py")} for text in (given, imported)
+    )
+    assert told == expected != set()
