@@ -703,3 +703,35 @@ def test_a_gate_before_a_cuda_build_is_none_for_an_npu(test: str, style: str) ->
     assert test + " and _init()" in output(text, style=style)
     other = text.replace("bias_act.cu", "bias_act.cc")
     assert test + " and _init()" not in output(other, style=style) or (style == "auto" and "is_cuda" in test)
+
+
+TUNED = """\
+import torch
+import triton
+import triton.language as tl
+
+
+def configs(limits):
+    return [triton.Config({}, num_warps=4, maxnreg=one) for one in limits]
+
+
+@triton.autotune(configs=[triton.Config({"B": 8}, maxnreg=64), triton.Config({"B": 16}, maxnreg=None)], key=["n"])
+@triton.jit
+def scale(x, n, B: tl.constexpr):
+    at = tl.arange(0, B)
+    tl.store(x + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+
+def run(x):
+    scale[(1,)](x, 8)
+
+
+run(torch.ones(8).cuda())
+"""
+
+
+def test_an_argument_that_triton_ascend_does_not_know() -> None:
+    """It raises KeyError where the kernel is launched, also while it is tuned."""
+    found = [(one.start.line, one.severity.name) for one in findings(TUNED) if one.subject == "maxnreg"]
+    assert found == [(7, "WARNING"), (10, "ERROR")]
+    assert [one.start.line for one in findings(TUNED) if one.subject == "num_warps"] == [7]

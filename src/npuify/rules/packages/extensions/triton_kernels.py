@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
-_GRID = "a grid may have at most 65535 programs, and a program 192 KB of tensors, or 96 KB with double buffering"
+_GRID = (
+    "a grid may have at most 65535 programs where TRITON_ALL_BLOCKS_PARALLEL is not 1, and a program 192 KB of "
+    "tensors, or 96 KB with double buffering"
+)
 _SEVERITY = {
     "unsupported": Severity.ERROR,
     "limited": Severity.WARNING,
@@ -151,16 +154,36 @@ def triton_runtime_of_gpu(node: ast.Attribute, file: PythonFile) -> Iterator[Dia
     "triton-warps",
     Safety.MANUAL,
     Severity.INFO,
-    words=("num_warps",),
+    words=("num_warps", "maxnreg"),
     common_words=True,
     names=("triton.Config", "triton.runtime.autotuner.Config"),
-    evidence=Evidence.DOCUMENTED,
-    source="triton-ascend, docs/en/autotune_guide.md",
+    evidence=Evidence.PACKAGE,
+    source="triton-ascend 3.2.0: backends/ascend/compiler.py",
 )
 def triton_warps(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """An NPU has no warps: tuning configurations that differ only in num_warps is wasted effort."""
-    if not any(keyword.arg == "num_warps" for keyword in node.keywords) or file.recall("triton-warps"):
-        return
-    file.remember("triton-warps", True)
-    fact = triton_facts()["argument:num_warps"]
-    yield file.report(node, fact.message, subject="num_warps", evidence=fact.evidence, advice=fact.advice)
+    """An NPU has no warps: tuning configurations that differ only in num_warps is wasted effort.
+
+    With ``maxnreg`` in a configuration triton-ascend raises KeyError.
+    """
+    given = {keyword.arg: keyword.value for keyword in node.keywords}
+    limit = given.get("maxnreg")
+    if limit is not None and not (isinstance(limit, ast.Constant) and limit.value is None):
+        # What a name stands for may be None, which is not handed on.
+        known = isinstance(limit, ast.Constant)
+        yield _argument(node, "maxnreg", file, Severity.ERROR if known else Severity.WARNING)
+    if "num_warps" in given and not file.recall("triton-warps"):
+        file.remember("triton-warps", True)
+        yield _argument(node, "num_warps", file, Severity.INFO)
+
+
+def _argument(node: ast.Call, name: str, file: PythonFile, severity: Severity) -> Diagnostic:
+    fact = triton_facts()[f"argument:{name}"]
+    return file.report(
+        node,
+        fact.message,
+        severity=severity,
+        subject=name,
+        evidence=fact.evidence,
+        source=fact.source,
+        advice=fact.advice,
+    )
