@@ -399,12 +399,11 @@ def _report(
 ) -> Diagnostic:
     row = gone.replacement
     what = names or gone.name
-    last = (
-        phrase("; torch {rpartition} is the newest that has", rpartition=gone.last.rpartition(".")[0])
-        if gone.last
-        else ""
-    )
-    last += " them" if last and ", " in what else " it" if last else ""
+    last, version = "", gone.last.rpartition(".")[0]
+    if gone.last and ", " in what:
+        last = phrase("; torch {version} is the newest that has them", version=version)
+    elif gone.last:
+        last = phrase("; torch {version} is the newest that has it", version=version)
     told = phrase("torch {torch} has no {what}{last}", torch=file.release.torch, what=what, last=last)
     if gone.name.startswith("torchvision."):
         told = phrase("the torchvision of torch {torch} has no {what}", torch=file.release.torch, what=what)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 
-BUILT_AT_RUN_TIME: Final = "NPU632"
 _MODULE = "torch.utils.cpp_extension"
 _MOST_TOLD = 6
 """Operators of one call that its finding tells of."""
@@ -212,7 +211,7 @@ def _cuda_home(function: ast.expr, file: PythonFile) -> tuple[str, list[Edit]] |
 
 
 @rule(
-    BUILT_AT_RUN_TIME,
+    "NPU632",
     "cuda-extension-at-run-time",
     Safety.MANUAL,
     words=("load_inline", "cpp_extension"),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from npuify.analysis.project import module_name
 from npuify.model import Severity
-from npuify.rules.packages.extensions.builders import BUILT_AT_RUN_TIME
 from npuify.rules.packages.extensions.replacing import CODE
 from npuify.source.python import PythonSource
 
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuify.model import Finding
+
+_BUILT_AT_RUN_TIME: Final = "NPU632"
 
 
 def beside_replaced(
@@ -35,12 +36,12 @@ def beside_replaced(
         portable: the extension stays where it is built.
     """
     places = {(one.start, one.end) for one in replaced if one.code == CODE}
-    if not places or not any(one.code == BUILT_AT_RUN_TIME for one in found):
+    if not places or not any(one.code == _BUILT_AT_RUN_TIME for one in found):
         return list(found)
     lines = _lines_behind(relative, raw, {start.line for start, _ in places})
     kept: list[Finding] = []
     for one in found:
-        if one.code == BUILT_AT_RUN_TIME:
+        if one.code == _BUILT_AT_RUN_TIME:
             is_replaced = (one.start, one.end) in places
             if is_replaced and not portable:
                 continue
