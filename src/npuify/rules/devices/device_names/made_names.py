@@ -32,6 +32,8 @@ _IMPORT_CALLS = (b"import_module(", b"__import__(")
 _PLAIN = re.compile(rb"""\s*(?:"[^"\\\n]*"|'[^'\\\n]*')\s*[,)\]]""")
 """An argument that is a text as it stands."""
 _VARIABLE = re.compile(rb"\s*([^\W\d]\w*)\s*[,)\]]")
+_ASSIGNS = re.compile(rb"\s*(?::[^=\n]*)?=(?!=)")
+_INSIDE = re.compile(rb"[\w.]")
 _OWNER = re.compile(rb"\s*[\w.]+\s*,")
 """The first argument of what looks something up, where it is but a name."""
 _TABLE_OF = re.compile(rb"[\w.]*\)")
@@ -81,7 +83,14 @@ def _behind_owner(called: bytes, lower: bytes, end: int) -> int | None:
 
 def _may_be_assigned(name: bytes, lower: bytes) -> bool:
     """Whether a name may get a value otherwise than as a parameter or in a loop."""
-    return re.search(rb"(?<![\w.])%b\s*(?::[^=\n]*)?=(?!=)" % name, lower) is not None
+    # A pattern made of the name would be compiled for each name, and looks at every byte.
+    at = lower.find(name)
+    while at >= 0:
+        end = at + len(name)
+        if _ASSIGNS.match(lower, end) is not None and (at == 0 or _INSIDE.match(lower, at - 1) is None):
+            return True
+        at = lower.find(name, end)
+    return False
 
 
 @rule(
