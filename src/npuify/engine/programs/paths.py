@@ -66,7 +66,10 @@ def programs_of(
     )
     word = "cuda" if run.plan.style == "auto" else "npu"
     stopping = [one for one in mattering if impact_of(one) is Impact.STOPS and not one.only_with]
-    is_unsure = cache(reaches.is_unsure)
+    lines: dict[str, set[int]] = {}
+    for one in stopping:
+        lines.setdefault(one.file, set()).add(one.start.line)
+    unsure_in = cache(lambda file: sorted(reaches.unsure_lines(file, tuple(sorted(lines[file])))))
     on_cpu_in = cache(
         lambda file: once(f"on CPU {file}", _STARTS, run.project, lambda view: tuple(_on_cpu_in(file, view, word)))
     )
@@ -89,7 +92,6 @@ def programs_of(
                 aside[file] = phrase("the optional import at {place}", place=place)
             else:
                 files.add(file)
-        places = {(one.file, one.start.line) for one in stopping if one.file in files}
         return Program(
             entry.file,
             tuple(sorted(files)),
@@ -97,7 +99,7 @@ def programs_of(
             tuple(sorted(aside.items())),
             supports,
             starts,
-            tuple(place for place in sorted(places) if is_unsure(*place)),
+            tuple((file, line) for file in sorted(files & lines.keys()) for line in unsure_in(file)),
         )
 
     found: list[Program] = []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import posixpath
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 
 from npuify.engine.programs.nodes import beginning_of, function_around, is_only_for_types, last_name, names_of
@@ -290,27 +291,30 @@ class Reaches:
             self._masks[files] = self._numbers.mask(files)
         return self._masks[files]
 
-    def is_unsure(self, file: str, line: int) -> bool:
-        """Whether nobody can tell that a program which has a file comes to one of its lines.
+    def unsure_lines(self, file: str, lines: tuple[int, ...]) -> frozenset[int]:
+        """Those of some lines of a file of which nobody can tell whether a program that has the file comes to them.
 
         Args:
-            file: of Python; of others, False.
-            line: where something stands.
+            file: of Python; of others, none.
+            lines: where something stands.
         """
         if not file.endswith(".py"):
-            return False
-        return self._once(
-            f"unsure {file}:{line}", bool, self._run.project, lambda view: self._is_unsure(file, line, view)
-        )
+            return frozenset()
+        asked = blake2b(repr(lines).encode(), digest_size=12).hexdigest()
+        key = f"unsure {file} {asked}"
+        return self._once(key, frozenset[int], self._run.project, lambda view: self._unsure_lines(file, lines, view))
 
-    def _is_unsure(self, file: str, line: int, project: ProjectIndex) -> bool:
+    def _unsure_lines(self, file: str, lines: tuple[int, ...], project: ProjectIndex) -> frozenset[int]:
         python = self._python(file, project)
         if python is None:
-            return False
+            return frozenset()
         found: list[ast.AST] = []
-        python.source.visit([line], found.append)
-        node = next((one for one in found if getattr(one, "lineno", 0) == line), None)
-        return node is not None and may_not_run(node, python) and not surely_runs(node, python)
+        python.source.visit(lines, found.append)
+        first: dict[int, ast.AST] = {}
+        for node in found:
+            first.setdefault(getattr(node, "lineno", 0), node)
+        nodes = [(line, first[line]) for line in lines if line in first]
+        return frozenset(line for line, node in nodes if may_not_run(node, python) and not surely_runs(node, python))
 
     def _way(self, indented: _Indented) -> _Way | None:
         """What has to be for an import to run; None where it is in a text, or for types alone."""

@@ -14,7 +14,7 @@ from npuify.report.verdicts.packages import WITHOUT_FORM
 from npuify.rules.impact import Impact, impact_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from npuify.model import Finding, Program, ScanResult
 
@@ -57,16 +57,19 @@ def judge_programs(scan: ScanResult, left: Sequence[Finding]) -> tuple[ProgramVe
     return tuple(_program(program, by_file, kernels, waiting, scan) for program in scan.programs)
 
 
-def surely_stops(finding: Finding, scan: ScanResult) -> bool:
-    """Whether a program surely comes to a finding's place. Where no program is known, any may."""
+def surely_stopping(findings: Iterable[Finding], scan: ScanResult) -> list[Finding]:
+    """Those of some findings to whose places a program surely comes. Where no program is known, any may."""
     if not scan.programs:
-        return True
-    return any(finding.file in program.files and not _is_unsure(finding, program) for program in scan.programs)
+        return list(findings)
+    reaches = [(frozenset(program.files), frozenset(program.unsure)) for program in scan.programs]
+    return [
+        one for one in findings if any(one.file in files and not _is_unsure(one, unsure) for files, unsure in reaches)
+    ]
 
 
-def _is_unsure(finding: Finding, program: Program) -> bool:
+def _is_unsure(finding: Finding, unsure: frozenset[tuple[str, int]]) -> bool:
     """Whether of none of a finding's places is known that the program comes there."""
-    return all((finding.file, place.line) in program.unsure for place in finding.places)
+    return all((finding.file, place.line) in unsure for place in finding.places)
 
 
 def _program(
@@ -82,11 +85,12 @@ def _program(
     stops = [one for one in on_path if impact_of(one) is Impact.STOPS]
     without_form = [one for one in stops if one.code in WITHOUT_FORM]
     # What stands where nobody knows whether the program comes there decides, and is not said to stop it.
-    surely = [one for one in stops if one not in without_form and not _is_unsure(one, program)]
+    unsure = frozenset(program.unsure)
+    surely = [one for one in stops if one.code not in WITHOUT_FORM and not _is_unsure(one, unsure)]
     reaching = [one for one in kernels if any(place.line and place.file in program.files for place in one.places)]
     called = [one for one in reaching if _is_called(one, program.files, waiting)]
     blockers = (*called, *kinds(without_form))
-    rest = [one for one in on_path if one not in without_form]
+    rest = [one for one in on_path if one.code not in WITHOUT_FORM or impact_of(one) is not Impact.STOPS]
     perhaps_reached = [one for file in program.maybe for one in by_file.get(file, ())]
     rest += [one for one in perhaps_reached if not one.only_with]
     files = [Place(one.file, one.line) for one in scan.errors if one.file in (*program.files, *program.maybe)]

@@ -17,7 +17,7 @@ from npuify.report.verdicts.levels import Blocker as Blocker
 from npuify.report.verdicts.levels import Level as Level
 from npuify.report.verdicts.levels import Place as Place
 from npuify.report.verdicts.packages import WITHOUT_FORM, package
-from npuify.report.verdicts.programs import ProgramVerdict, judge_programs, surely_stops
+from npuify.report.verdicts.programs import ProgramVerdict, judge_programs, surely_stopping
 from npuify.report.verdicts.scope import foreign, has_nothing_to_move, is_aside, is_environment, names_no_device
 from npuify.rules.impact import Impact, impact_of
 
@@ -209,13 +209,10 @@ def what_stops(manual: Iterable[Finding], scan: ScanResult) -> list[Finding]:
     Left out is what only an option asks for, what lies beside the programs, and what nobody knows any of them to come
     to. Operators are told of by extension, with their kernels.
     """
-    return [
-        one
-        for one in manual
-        if one.code != NATIVE_OPERATOR
-        and not (one.only_with or is_aside(one.file, scan.survey))
-        and surely_stops(one, scan)
-    ]
+    left = (
+        one for one in manual if one.code != NATIVE_OPERATOR and not (one.only_with or is_aside(one.file, scan.survey))
+    )
+    return surely_stopping(left, scan)
 
 
 def _lies_beside(finding: Finding, scan: ScanResult) -> bool:

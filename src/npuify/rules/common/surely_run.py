@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.files import DEFINITIONS
+from npuify.rules.common.blocks import first_in_block
 from npuify.rules.common.defaults.conditions import holds_by_default
 from npuify.rules.common.packages.import_guards import files_importing
 from npuify.rules.context import PythonFile
@@ -89,11 +90,7 @@ def _only_value(node: ast.expr, file: PythonFile) -> ast.expr | None:
 
 def _may_end_before(current: ast.AST, up: ast.AST, file: PythonFile) -> bool:
     """Whether a block may be left before it comes to one of its statements."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(up, name, None)
-        if isinstance(block, list) and current in block:
-            return any(_may_leave(one, file) for one in block[: block.index(current)])
-    return False
+    return first_in_block(current, up, file, "may leave", lambda one: _may_leave(one, file)) is not None
 
 
 def _may_leave(statement: ast.stmt, file: PythonFile) -> bool:

@@ -110,10 +110,7 @@ def _indexed_with(node: ast.Assign, function: ast.AST, file: PythonFile) -> ast.
     if len(node.targets) != 1 or not isinstance(target, ast.Name) or not _is_mask(node.value, file):
         return None
     # Only its function is looked through: to see all that mentions a name, the file would have to be parsed.
-    file.model.look_into(function)
-    for use in ast.walk(function):
-        if not isinstance(use, ast.Name) or use.id != target.id or not isinstance(use.ctx, ast.Load):
-            continue
+    for use in _reads(function, file).get(target.id, ()):
         up: ast.AST | None = use
         parent = file.parent(use)
         if isinstance(parent, ast.Attribute) and parent.attr == "bool":
@@ -125,6 +122,19 @@ def _indexed_with(node: ast.Assign, function: ast.AST, file: PythonFile) -> ast.
         if isinstance(parent, ast.Subscript) and parent.slice is up and isinstance(parent.ctx, ast.Load):
             return parent
     return None
+
+
+def _reads(function: ast.AST, file: PythonFile) -> dict[str, list[ast.Name]]:
+    """Where a function reads which names, in order; found once for all that it assigns."""
+    key = ("reads of names", function)
+    known: dict[str, list[ast.Name]] | None = file.recall(key)
+    if known is None:
+        file.model.look_into(function)
+        known = file.remember(key, {})
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                known.setdefault(node.id, []).append(node)
+    return known
 
 
 def _is_mask(value: ast.expr, file: PythonFile) -> bool:

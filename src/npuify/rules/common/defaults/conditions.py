@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from npuify.language import phrase
+from npuify.rules.common.blocks import ifs_before
 from npuify.rules.common.defaults.callers import switch_of_callers
 from npuify.rules.common.defaults.model_formats import of_model_format
 from npuify.rules.common.defaults.options import Known, defaults_of
@@ -60,11 +61,11 @@ def only_with(node: ast.AST, file: PythonFile, callers: int = _CALLERS) -> str:
 def _switch_at(node: ast.AST, file: PythonFile, callers: int) -> str:
     current = node
     for up in file.ancestors(node):
-        for test, wanted in _conditions(current, up):
+        for test, wanted in _conditions(current, up, file):
             known = _by_default(test, file)
             if known is not None and known.switch and bool(known.value) is not wanted:
                 return known.switch
-        for chain in _chains_before(current, up):
+        for chain in _chains_before(current, up, file):
             switch = _switch_of_chain(chain, up, file)
             if switch:
                 return switch
@@ -92,7 +93,7 @@ def by_default(node: ast.expr, file: PythonFile) -> Known | None:
     return _evaluate(node, file, _DEPTH)
 
 
-def _conditions(node: ast.AST, up: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+def _conditions(node: ast.AST, up: ast.AST, file: PythonFile) -> Iterator[tuple[ast.expr, bool]]:
     """What must hold, or must not, for ``node`` to run within ``up``."""
     if isinstance(up, (ast.If, ast.While)):
         if node in up.body:
@@ -104,24 +105,18 @@ def _conditions(node: ast.AST, up: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     elif isinstance(up, ast.BoolOp) and isinstance(node, ast.expr) and node in up.values:
         for earlier in up.values[: up.values.index(node)]:
             yield earlier, isinstance(up.op, ast.And)
-    if isinstance(node, ast.stmt):
-        for block in (getattr(up, name, None) for name in ("body", "orelse", "finalbody")):
-            if isinstance(block, list) and node in block and not isinstance(up, ast.ClassDef):
-                # What stands behind "if not args.amp: return" runs only with the option.
-                for before in block[: block.index(node)]:
-                    if isinstance(before, ast.If) and not before.orelse and _leaves(before.body[-1], up):
-                        yield before.test, False
+    if isinstance(node, ast.stmt) and not isinstance(up, ast.ClassDef):
+        # What stands behind "if not args.amp: return" runs only with the option.
+        for before in ifs_before(node, up, file):
+            if not before.orelse and _leaves(before.body[-1], up):
+                yield before.test, False
 
 
-def _chains_before(node: ast.AST, up: ast.AST) -> Iterator[ast.If]:
+def _chains_before(node: ast.AST, up: ast.AST, file: PythonFile) -> list[ast.If]:
     """The chains of ``if``, ``elif`` and ``else`` before a statement in its block."""
     if not isinstance(node, ast.stmt) or isinstance(up, ast.ClassDef):
-        return
-    for block in (getattr(up, name, None) for name in ("body", "orelse", "finalbody")):
-        if isinstance(block, list) and node in block:
-            for before in block[: block.index(node)]:
-                if isinstance(before, ast.If) and before.orelse:
-                    yield before
+        return []
+    return [before for before in ifs_before(node, up, file) if before.orelse]
 
 
 def _switch_of_chain(chain: ast.If, up: ast.AST, file: PythonFile) -> str:
