@@ -59,7 +59,10 @@ def test_it_packs(installed: None) -> None:
 
 
 def test_what_it_offers() -> None:
-    commands = {one["command"]: one["title"] for one in PACKAGE["contributes"]["commands"]}
+    texts = json.loads((HERE / "package.nls.json").read_text(encoding="utf-8"))
+    chinese = json.loads((HERE / "package.nls.zh-cn.json").read_text(encoding="utf-8"))
+    assert texts.keys() == chinese.keys()
+    commands = {one["command"]: texts[one["title"].strip("%")] for one in PACKAGE["contributes"]["commands"]}
     assert (
         commands["npuify.migrateProject"] == "Migrate this project…" and commands["npuify.openStudio"] == "Open studio"
     )

@@ -281,7 +281,7 @@ def _judge_fact(path: tuple[str, ...], value: str, place: tuple[int, int] | None
     )
 
 
-_BOOLEAN = re.compile(r"(?i)yes|no|on|off|true|false|null")
+_BOOLEAN = re.compile(r"(?i)yes|no|on|off")
 
 
 def _written(new: str, start: int, file: TextFile) -> str:

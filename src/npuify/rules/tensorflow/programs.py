@@ -76,12 +76,15 @@ class _Module(NamedTuple):
     """Whether it trains or runs a model."""
     on_torch: bool
     """Whether it has a model of PyTorch's: TensorFlow beside it prepares data, and belongs on the CPU."""
+    opens_npu: bool
+    """Whether it opens the NPU itself, before the model is made."""
     imports: tuple[str, ...]
     """The project's files that it imports."""
 
 
 def imports_a_model(file: PythonFile) -> bool:
-    """Whether one of the project's modules that a program imports trains or runs a model, and none has one of torch."""
+    """Whether one of the project's modules that a program imports trains or runs a model, and none has one of torch, or
+    opens the NPU."""
     found = False
     project, relative = file.project, file.source.relative
     waiting, seen = [*_imported(file.source.data, relative, project)], {relative}
@@ -92,7 +95,7 @@ def imports_a_model(file: PythonFile) -> bool:
         seen.add(relative)
         project.dependencies.add(relative)
         module = _module(relative, project)
-        if module.on_torch:
+        if module.on_torch or module.opens_npu:
             return False
         found = found or module.trains
         waiting += module.imports
@@ -109,7 +112,8 @@ def _module(relative: str, project: ProjectIndex) -> _Module:
             raw = b""
         trains_model = (b"tensorflow" in raw or b"keras" in raw) and _TRAINS.search(raw) is not None
         on_torch = _TORCH_MODEL.search(raw) is not None and _IMPORTS_TORCH.search(raw) is not None
-        project.remembered[key] = _Module(trains_model, on_torch, _imported(raw, relative, project))
+        opens_npu = b"npu_device" in raw and b".open(" in raw
+        project.remembered[key] = _Module(trains_model, on_torch, opens_npu, _imported(raw, relative, project))
     known: _Module = project.remembered[key]
     return known
 
