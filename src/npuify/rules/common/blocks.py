@@ -21,7 +21,7 @@ def place_in_block(node: ast.AST, up: ast.AST, file: PythonFile) -> tuple[list[a
         up: what it stands in.
         file: the file of both.
     """
-    key = ("places in blocks", up)
+    key = ("places_in_blocks", up)
     for places in (file.recall(key), None):
         if places is None:
             # What was passed over at first may have been parsed since.
@@ -48,7 +48,7 @@ def ifs_before(node: ast.AST, up: ast.AST, file: PythonFile) -> list[ast.If]:
     if found is None:
         return []
     block, place = found
-    key = ("conditions of a block", up, len(block), id(block))
+    key = ("ifs_of_block", up, len(block), id(block))
     known: list[tuple[int, ast.If]] | None = file.recall(key)
     if known is None:
         known = [(at, one) for at, one in enumerate(block) if isinstance(one, ast.If)]
@@ -72,7 +72,7 @@ def first_in_block(
     if found is None:
         return None
     block, place = found
-    key = ("first in block", kind, up, len(block), id(block))
+    key = ("first_in_block", kind, up, len(block), id(block))
     asked, first = file.recall(key) or (0, None)
     if first is None and asked < place:
         first = next((at for at in range(asked, place) if matters(block[at])), None)

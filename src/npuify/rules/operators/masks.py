@@ -126,7 +126,7 @@ def _indexed_with(node: ast.Assign, function: ast.AST, file: PythonFile) -> ast.
 
 def _reads(function: ast.AST, file: PythonFile) -> dict[str, list[ast.Name]]:
     """Where a function reads which names, in order; found once for all that it assigns."""
-    key = ("reads of names", function)
+    key = ("reads_of_names", function)
     known: dict[str, list[ast.Name]] | None = file.recall(key)
     if known is None:
         file.model.look_into(function)
