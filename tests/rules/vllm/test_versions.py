@@ -11,6 +11,7 @@ from packaging.version import Version
 import npuify
 from npuify.engine.vllm_target import required_vllm
 from npuify.knowledge.frameworks.vllm import choose_set, vllm_sets
+from npuify.language import speaking
 from npuify.model import NpuifyError, Safety
 from npuify.options import Options
 from npuify.project import find_files
@@ -187,3 +188,10 @@ def test_beyond_all_sets_the_nearest_is_the_last_or_the_first(asked: str, neares
     with pytest.raises(NpuifyError) as error:
         choose_set(asked, "")
     assert str(known[nearest]) in error.value.advice
+
+
+def test_the_reason_is_in_the_language_that_is_spoken() -> None:
+    english = choose_set("", "==0.11.0").reason
+    with speaking("zh"):
+        chinese = choose_set("", "==0.11.0").reason
+    assert english != chinese and choose_set("", "==0.11.0").reason == english

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from npuify.knowledge.hand_written import DATA, read_rows
-from npuify.language import phrase
+from npuify.language import phrase, spoken
 from npuify.model import Evidence, NpuifyError, Safety, Severity
 
 if TYPE_CHECKING:
@@ -193,7 +193,6 @@ class VllmChoice(NamedTuple):
     fits: bool = True
 
 
-@cache
 def choose_set(target: str, specifier: str | None) -> VllmChoice:
     """The set for a vLLM.
 
@@ -204,6 +203,12 @@ def choose_set(target: str, specifier: str | None) -> VllmChoice:
     Raises:
         NpuifyError: ``target`` has no set, or is no version.
     """
+    return _chosen(target, specifier, spoken())
+
+
+@cache
+def _chosen(target: str, specifier: str | None, language: str) -> VllmChoice:
+    """As :func:`choose_set`, which says why in a language: a process may speak several."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     if target:
