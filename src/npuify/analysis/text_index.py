@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from npuify.analysis.class_bases import names_of_bases
 from npuify.analysis.declared_options import declared_options
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from npuify.analysis.stored_names import StoredNames
 
+T = TypeVar("T")
 _LETTERS: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _ONLY_WORDS: Final = bytes(byte if byte in _LETTERS else ord(" ") for byte in range(256))
 _WORD: Final = re.compile(rb"\w+")
@@ -156,13 +157,17 @@ class TextIndex:
         names_in: Callable[[bytes], frozenset[bytes] | None],
     ) -> bool:
         """Whether a name is among those that a file says in some way; so it is where that cannot be told."""
+        names = self._told_by(relative, known, names_in)
+        return names is None or name in names
+
+    def _told_by(self, relative: str, known: dict[str, T | None], look: Callable[[bytes], T | None]) -> T | None:
+        """What a file's text shows, looked at once; None where it cannot be read."""
         if relative not in known:
             try:
-                known[relative] = names_in(self._read(relative))
+                known[relative] = look(self._read(relative))
             except OSError:
                 known[relative] = None
-        names = known[relative]
-        return names is None or name in names
+        return known[relative]
 
     def files_taking_from(self, relative: str) -> list[str]:
         """The files that may take names of a module as text: ``getattr(module, name)``, ``vars(module)``.
@@ -227,12 +232,7 @@ class TextIndex:
         return [one for one in self._with_words(name) if self._is_stored_in(one, name, of_self)]
 
     def _is_stored_in(self, relative: str, name: bytes, of_self: bool) -> bool:
-        if relative not in self._stored:
-            try:
-                self._stored[relative] = stored_names(self._read(relative))
-            except OSError:
-                self._stored[relative] = None
-        stored = self._stored[relative]
+        stored = self._told_by(relative, self._stored, stored_names)
         return stored is None or name in (stored.all if of_self else stored.overwritten)
 
 

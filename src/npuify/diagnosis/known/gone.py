@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from npuify.knowledge.failures.causes import causes
+from npuify.knowledge.failures.causes import check_cause
 from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import phrase
-from npuify.model import Evidence, NpuifyError
+from npuify.model import Evidence  # noqa: TC001 - the type of a field
 
 from .signatures import Match
 
@@ -48,8 +48,7 @@ def gone_names() -> dict[str, Gone]:
     """
     found = {}
     for row in read_rows(DATA / FILE, "gone", Gone):
-        if row.cause not in causes():
-            raise NpuifyError(phrase("there is no cause {cause!r}", cause=row.cause), file=str(DATA / FILE))
+        check_cause(row.cause, FILE)
         for name in row.names:
             found[f"{row.module}.{name}"] = row
         if not row.names:

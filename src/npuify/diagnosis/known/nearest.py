@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from npuify.knowledge.failures.causes import causes, text_facts
+from npuify.knowledge.failures.causes import causes, check_cause, text_facts
 from npuify.knowledge.hand_written import DATA, read_rows
-from npuify.language import phrase
-from npuify.model import NpuifyError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -82,8 +80,7 @@ def terms() -> tuple[Terms, ...]:
     """
     rows = tuple(read_rows(DATA / FILE, "terms", Terms))
     for row in rows:
-        if row.cause not in causes():
-            raise NpuifyError(phrase("there is no cause {cause!r}", cause=row.cause), file=str(DATA / FILE))
+        check_cause(row.cause, FILE)
     return rows
 
 

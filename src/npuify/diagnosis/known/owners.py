@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from npuify.knowledge.failures.causes import causes, exception_fact
+from npuify.knowledge.failures.causes import causes, check_cause, exception_fact
 from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import phrase, sentences
-from npuify.model import Evidence, NpuifyError
+from npuify.model import Evidence  # noqa: TC001 - the type of a field
 
 from .packages import package_fact
 from .signatures import Match
@@ -89,8 +89,7 @@ def owners() -> tuple[tuple[re.Pattern[str], Owner], ...]:
     """
     rows = tuple(read_rows(DATA / FILE, "owner", Owner))
     for row in rows:
-        if row.cause not in causes():
-            raise NpuifyError(phrase("there is no cause {cause!r}", cause=row.cause), file=str(DATA / FILE))
+        check_cause(row.cause, FILE)
     return tuple((re.compile(row.names), row) for row in rows)
 
 

@@ -110,7 +110,7 @@ def code_facts() -> tuple[CodeFact, ...]:
     """
     rows = tuple(read_rows(DATA / "errors.toml", "error", CodeFact))
     for row in rows:
-        _known(row.cause, "errors.toml", optional=row.role == "wrapper")
+        check_cause(row.cause, "errors.toml", optional=row.role == "wrapper")
     return rows
 
 
@@ -123,11 +123,21 @@ def text_facts() -> tuple[TextFact, ...]:
     """
     rows = tuple(read_rows(DATA / "failures.toml", "failure", TextFact))
     for row in rows:
-        _known(row.cause, "failures.toml", optional=row.role == "noise")
+        check_cause(row.cause, "failures.toml", optional=row.role == "noise")
     return rows
 
 
-def _known(cause: str, file: str, *, optional: bool) -> None:
+def check_cause(cause: str, file: str, *, optional: bool = False) -> None:
+    """Refuse a row with a cause that does not exist.
+
+    Args:
+        cause: its id.
+        file: the table in which the row stands.
+        optional: whether a row may have none.
+
+    Raises:
+        NpuifyError: there is no such cause.
+    """
     if cause not in causes() and not (optional and not cause):
         raise NpuifyError(phrase("there is no cause {cause!r}", cause=cause), file=str(DATA / file))
 
@@ -141,7 +151,7 @@ def exception_facts() -> tuple[ExceptionFact, ...]:
     """
     rows = tuple(read_rows(DATA / "exceptions.toml", "exception", ExceptionFact))
     for row in rows:
-        _known(row.cause, "exceptions.toml", optional=False)
+        check_cause(row.cause, "exceptions.toml", optional=False)
     return rows
 
 

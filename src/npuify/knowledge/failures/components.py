@@ -8,10 +8,8 @@ from functools import cache
 import msgspec
 
 from npuify.knowledge.hand_written import DATA, read_rows
-from npuify.language import phrase
-from npuify.model import NpuifyError
 
-from .causes import causes
+from .causes import check_cause
 
 
 class Component(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -32,10 +30,7 @@ def components() -> tuple[tuple[re.Pattern[str], Component], ...]:
     """
     rows = tuple(read_rows(DATA / "components.toml", "component", Component))
     for row in rows:
-        if row.cause not in causes():
-            raise NpuifyError(
-                phrase("there is no cause {cause!r}", cause=row.cause), file=str(DATA / "components.toml")
-            )
+        check_cause(row.cause, "components.toml")
     return tuple((re.compile(row.pattern), row) for row in rows)
 
 

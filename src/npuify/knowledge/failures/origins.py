@@ -7,10 +7,9 @@ from functools import cache
 import msgspec
 
 from npuify.knowledge.hand_written import DATA, read_rows
-from npuify.language import phrase
-from npuify.model import Evidence, NpuifyError
+from npuify.model import Evidence  # noqa: TC001 - the type of a field
 
-from .causes import causes
+from .causes import check_cause
 
 
 class OriginFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -36,6 +35,5 @@ def origin_facts() -> tuple[OriginFact, ...]:
     """
     rows = tuple(read_rows(DATA / "origins.toml", "origin", OriginFact))
     for row in rows:
-        if row.cause not in causes():
-            raise NpuifyError(phrase("there is no cause {cause!r}", cause=row.cause), file=str(DATA / "origins.toml"))
+        check_cause(row.cause, "origins.toml")
     return rows

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.files import DEFINITIONS
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
+from npuify.rules.common.blocks import place_in_block
 from npuify.rules.common.edits.statements import put_import
 from npuify.rules.registry import rule
 
@@ -124,11 +125,9 @@ def _opened_before(node: ast.AST, file: PythonFile) -> Iterator[ast.expr]:
     """What surely opens the card before a place: in the blocks around it, from the innermost on."""
     current: ast.AST = node
     for up in file.ancestors(node):
-        for name in ("body", "orelse", "finalbody"):
-            block = getattr(up, name, None)
-            if isinstance(block, list) and current in block:
-                for statement in block[: block.index(current)]:
-                    yield from _opening_in(statement, file)
+        block, place = place_in_block(current, up, file) or ([], 0)
+        for statement in block[:place]:
+            yield from _opening_in(statement, file)
         if isinstance(up, ast.ClassDef):
             return
         current = up
