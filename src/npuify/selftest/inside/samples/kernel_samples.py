@@ -5,19 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from npuify.selftest.inside.samples.made import empty as _empty
 from npuify.selftest.inside.samples.made import numbers as _numbers
+from npuify.selftest.inside.samples.made import positive as _positive
 from npuify.selftest.inside.samples.made import whole as _whole
 from npuify.selftest.inside.samples.member_samples import MEMBERS
-
-
-def _empty(*shape: int) -> Any:
-    import torch
-
-    return torch.zeros(shape)
-
-
-def _positive(*shape: int, seed: int = 3) -> Any:
-    return _numbers(*shape, seed=seed).abs() + 0.2
+from npuify.selftest.inside.samples.replaced import models, pictures, spaces
 
 
 def _mask(*shape: int) -> Any:
@@ -167,6 +160,9 @@ SAMPLES: dict[str, Callable[[], tuple[Any, ...]]] = {
         _numbers(2, 4, 3, seed=6),
         _empty(2, 4, 3),
     ),
+    **models.SAMPLES,
+    **pictures.SAMPLES,
+    **spaces.SAMPLES,
     **MEMBERS,
 }
 """Module below ``npuify.helpers`` and function → arguments for it, on the CPU."""

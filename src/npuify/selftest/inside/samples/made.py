@@ -17,3 +17,15 @@ def whole(values: Any, kind: str = "int32") -> Any:
     import torch
 
     return torch.tensor(values, dtype=getattr(torch, kind))
+
+
+def empty(*shape: int) -> Any:
+    """Zeros, to be written into."""
+    import torch
+
+    return torch.zeros(shape)
+
+
+def positive(*shape: int, seed: int = 3) -> Any:
+    """Drawn numbers that are not near 0."""
+    return numbers(*shape, seed=seed).abs() + 0.2
