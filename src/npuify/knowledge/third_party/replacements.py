@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 FOLDER = DATA / "replacements"
+LAUNCHES = FOLDER / "launches.json"
+"""Digest of a copy → how wide it launches its kernels (``python -m tools.kernel_digests --launches``)."""
 
 
 class ReplacedOperator(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -102,6 +104,16 @@ def replaced_names() -> frozenset[str]:
 def replacement_of(name: str, digest: str) -> Replacement | None:
     """What takes the place of an operator whose code has this digest."""
     return _by_digest().get((name, digest)) if digest else None
+
+
+@cache
+def _launches() -> Mapping[str, tuple[str, ...]]:
+    return msgspec.json.decode(LAUNCHES.read_bytes(), type=dict[str, tuple[str, ...]])
+
+
+def launched_as(digest: str) -> tuple[str, ...]:
+    """How wide the copies with this digest launch their kernels; nothing where that was not recorded."""
+    return _launches().get(digest, ())
 
 
 def _projects(family: ReplacementFamily) -> list[str]:

@@ -36,6 +36,16 @@ def extents(words: Sequence[str]) -> Iterator[str]:
             yield f"<{made}>"
 
 
+def kernel_before(tokens: Sequence[str], at: int) -> str:
+    """The name of what is launched, by the place of the launch's bracket: arguments of a template stand between."""
+    at -= 1
+    depth = 0
+    while at > 0 and (depth or tokens[at] in (">", ">>")):
+        depth += {">": 1, ">>": 2, "<": -1}.get(tokens[at], 0)
+        at -= 1
+    return tokens[at] if at >= 0 else ""
+
+
 def dispatched(tokens: Sequence[str]) -> Iterator[str]:
     """The tokens, of torch's macros for floating types only the type that is asked and what is done with it."""
     at = 0

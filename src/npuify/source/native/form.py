@@ -11,7 +11,7 @@ import re
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.source.native.alike import after_brackets, dispatched, extents, without_braces
+from npuify.source.native.alike import after_brackets, dispatched, extents, kernel_before, without_braces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -90,6 +90,8 @@ class Form(NamedTuple):
     """The checks that are left out: where the project defines one itself, it has to be read."""
     own: frozenset[str] = frozenset()
     """Its variables and the members that it names: a macro may be called the same."""
+    launches: tuple[tuple[str, ...], ...] = ()
+    """What is left out because it says how wide kernels run: a statement, or a kernel with what is launched of it."""
 
 
 def form_of(text: str, *, keep_names: bool = False) -> Form:
@@ -100,7 +102,8 @@ def form_of(text: str, *, keep_names: bool = False) -> Form:
         keep_names: names of variables count. For types, whose members others call by their names.
     """
     checks: list[str] = []
-    kept = list(without_braces(list(dispatched(list(_kept(_tokens(text), checks))))))
+    launches: list[list[str]] = []
+    kept = list(without_braces(list(dispatched(list(_kept(tokens_of(text), checks, launches))))))
     tokens = _IS_CUDA.sub(" is_cuda", " ".join(kept)).split()
     members: set[str] = set()
     types: set[str] = set()
@@ -133,7 +136,8 @@ def form_of(text: str, *, keep_names: bool = False) -> Form:
             out.append("@")
     digest = blake2b(" ".join(out).encode(), digest_size=8).hexdigest()
     own = frozenset(names) | members
-    return Form(digest, tuple(holes), _launched(joined_launches(text)), tuple(qualified), tuple(checks), own)
+    wide = tuple(tuple(names.get(token, token) for token in words) for words in launches)
+    return Form(digest, tuple(holes), _launched(joined_launches(text)), tuple(qualified), tuple(checks), own, wide)
 
 
 def redefinable(own: frozenset[str]) -> frozenset[str]:
@@ -143,7 +147,7 @@ def redefinable(own: frozenset[str]) -> frozenset[str]:
 
 def computes(macro: str) -> bool:
     """Whether a macro called like a check does more than to check: an assignment, a call of something else."""
-    tokens = _tokens(macro)
+    tokens = tokens_of(macro)
     if _changes(tokens):
         return True
     called = [one for at, one in enumerate(tokens) if tokens[at + 1 : at + 2] == ["("] and _NAME.fullmatch(one)]
@@ -165,7 +169,8 @@ def filled(digest: str, forms: Sequence[str]) -> str:
     return blake2b("|".join((digest, *forms)).encode(), digest_size=8).hexdigest()
 
 
-def _tokens(text: str) -> list[str]:
+def tokens_of(text: str) -> list[str]:
+    """The tokens of code, without comments; what the preprocessor decides is among them."""
     text = _CONDITION.sub(r" ;%%\1 (\2 );", _COMMENT.sub(" ", text)) if "#" in text else text
     return _TOKEN.findall(joined_launches(_UNSEEN.sub(" ", text)))
 
@@ -211,12 +216,13 @@ def _closes_type(tokens: Sequence[str], at: int) -> bool:
     return False
 
 
-def _kept(tokens: Sequence[str], checks: list[str]) -> Iterator[str]:
+def _kept(tokens: Sequence[str], checks: list[str], launches: list[list[str]]) -> Iterator[str]:
     """The tokens without those that do not touch the results; messages are empty texts.
 
     Args:
         tokens: those of the text.
         checks: the checks that are left out are put here.
+        launches: what says how wide kernels run is put here.
     """
     streams: set[str] = set()
     callers: list[str] = []
@@ -236,6 +242,8 @@ def _kept(tokens: Sequence[str], checks: list[str]) -> Iterator[str]:
             words = tokens[at:end]
             if _is_of_launch(words):
                 streams.update(_declared_streams(words))
+                if "dim3" in words:
+                    launches.append(list(words))
                 yield from extents(words)
                 at = end
                 continue
@@ -247,6 +255,7 @@ def _kept(tokens: Sequence[str], checks: list[str]) -> Iterator[str]:
             while end < len(tokens) and tokens[end] != ">>>":
                 end += 1
             yield from extents(tokens[at:end])
+            launches.append([kernel_before(tokens, at), "<<<", *tokens[at + 1 : end]])
             at = end + 1
             continue
         if token == "," and tokens[at + 1 : at + 2] == ["cudaStream_t"] and at + 2 < len(tokens):

@@ -74,6 +74,19 @@ class Fingerprints:
             parts.insert(0, written)
         return filled(found, parts)
 
+    def texts_of(self, place: str, name: str) -> list[tuple[str, str]]:
+        """The files and texts of functions, macros, constants and types that a name may mean in a file."""
+        files = sorted(set(self._files_of(place, name, self._declares(place, name))))
+        near = dict.fromkeys((place, *self._constants_near(place)))
+        if not files:
+            files = [file for file in near if name in self._of_file(file).functions][:1]
+        found = [(file, text) for file in files for text in self._of_file(file).functions.get(name, ())]
+        macros = next((file for file in near if name in self._of_file(file).others), None)
+        if not found and macros is not None:
+            found += [(macros, text) for text in self._of_file(macros).others[name]]
+        types = dict.fromkeys((*near, *self._built_with(place)))
+        return found + [(file, text) for file in types for text in self._of_file(file).types.get(name, ())]
+
     def _function(self, place: str, name: str) -> str | None:
         """The digest of the functions of a name; empty if there are none, None if one cannot be read."""
         key = (place, name)

@@ -6,11 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.third_party.kernels import equivalent_of
-from npuify.knowledge.third_party.replacements import replaced_names, replacement_of
+from npuify.knowledge.third_party.replacements import launched_as, replaced_names, replacement_of
 from npuify.language import phrase
 from npuify.model import NativeOperator
 from npuify.rules.packages.extensions.builds import AT_RUN_TIME
 from npuify.rules.packages.extensions.fingerprints import Fingerprints
+from npuify.rules.packages.extensions.launches import Launches
 from npuify.rules.packages.extensions.op_builders import FOR_NPU
 from npuify.rules.packages.extensions.ways import difficulty_of, ways_of_replacement, ways_without_cuda
 from npuify.source.native.definitions import included
@@ -206,7 +207,7 @@ class Operators:
             with_code = [one for one in with_code if not self._only_fails(*one)] or with_code
         first = (relative, binding)
         relative_of_code, code = first if binding.targets and first in with_code else with_code[0]
-        replacement, is_variant = self._replacement(relative_of_code, code)
+        replacement, differs = self._replacement(relative_of_code, code)
         others = (one for one in with_code if one[1].module or one[1].library)
         if replacement and any(self._replacement(*one)[0] != replacement for one in others):
             # Two extensions that a project builds under one name, as the case may be.
@@ -224,7 +225,7 @@ class Operators:
             calls=calls[:_MOST_CALLS],
             equivalent=phrase("{name}: {note}", name=equivalent, note=fact.note) if fact and fact.note else equivalent,
             ways=(
-                *(ways_of_replacement(name, replacement, is_variant=is_variant) if difficulty != "host" else ()),
+                *(ways_of_replacement(name, replacement, differs) if difficulty != "host" else ()),
                 *ways_without_cuda(
                     difficulty, equivalent, has_cpu=has_cpu, has_npu=has_npu, is_called=bool(calls) or not module
                 ),
@@ -237,14 +238,20 @@ class Operators:
         found = [text for name, text, _ in defined_functions(self._read(relative)) if name in binding.targets]
         return bool(found) and all(_FAILS.search(text) for text in found)
 
-    def _replacement(self, relative: str, binding: Binding) -> tuple[str, bool]:
-        """What is proven to compute the same as an operator; and whether only operators of its name are replaced."""
+    def _replacement(self, relative: str, binding: Binding) -> tuple[str, str]:
+        """What is proven to compute the same as an operator; else in what it differs from those of its name."""
         if binding.name not in replaced_names():
-            return "", False
+            return "", ""
         if self._prints is None:
             self._prints = self.fingerprints()
-        row = replacement_of(binding.name, self._prints.of(relative, binding))
-        return (f"{row.family}.{row.function}", False) if row else ("", binding.name not in _COMMON)
+        digest = self._prints.of(relative, binding)
+        row = replacement_of(binding.name, digest)
+        if row is None:
+            return "", "" if binding.name in _COMMON else "code"
+        known = launched_as(digest)
+        if known and Launches(self._prints).of(relative, binding) not in known:
+            return "", "launch"
+        return f"{row.family}.{row.function}", ""
 
     def _reached(self, relative: str, targets: Iterable[str]) -> tuple[dict[tuple[str, str, int], _Node], set[str]]:
         """The functions that ``targets`` reach, and the keys of what is registered on the way."""

@@ -31,13 +31,13 @@ def difficulty_of(kernels: tuple[str, ...], uses: tuple[str, ...]) -> str:
     return "host"
 
 
-def ways_of_replacement(name: str, replacement: str, *, is_variant: bool) -> tuple[str, ...]:
+def ways_of_replacement(name: str, replacement: str, differs: str) -> tuple[str, ...]:
     """What can be done with npuify's replacements.
 
     Args:
         name: the operator's.
         replacement: what is proven to compute the same; empty where nothing is.
-        is_variant: whether there are replacements of operators of this name.
+        differs: where operators of this name are replaced and it is not: ``code`` or ``launch``.
     """
     if replacement:
         return (
@@ -46,7 +46,15 @@ def ways_of_replacement(name: str, replacement: str, *, is_variant: bool) -> tup
                 replacement=replacement,
             ),
         )
-    if is_variant:
+    if differs == "launch":
+        return (
+            phrase(
+                "compare it with npuify's replacements of {name}: its code is that of a copy that was proven, but its "
+                "kernels are launched otherwise, and may not cover all",
+                name=name,
+            ),
+        )
+    if differs:
         return (
             phrase(
                 "compare it with npuify's replacements of {name}: its code differs from all copies that were proven",
