@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.engine.programs.reach import Reaches
 from npuify.language import phrase
 from npuify.model import FileError, Program, Start
+from npuify.project.closures import bits_of
 from npuify.rules.common.device_options import device_options, left_on_cpu, may_choose_device, without
 from npuify.rules.impact import Impact, impact_of
 
@@ -61,8 +62,8 @@ def programs_of(
     reaches = Reaches(programs, run, told, once)
     supporting = programs.graph.numbers.mask(run.project.supports_npu)
     fails = cache(lambda file: _fails(programs.read(file), file, mattering, operators))
-    starts_in = cache(
-        lambda file: once(f"starts {file}", _STARTS, run.project, lambda view: tuple(_starts_in(file, view)))
+    starts_of = _starts(
+        programs, lambda file: once(f"starts {file}", _STARTS, run.project, lambda view: tuple(_starts_in(file, view)))
     )
     word = "cuda" if run.plan.style == "auto" else "npu"
     stopping = [one for one in mattering if impact_of(one) is Impact.STOPS and not one.only_with]
@@ -70,8 +71,9 @@ def programs_of(
     for one in stopping:
         lines.setdefault(one.file, set()).add(one.start.line)
     unsure_in = cache(lambda file: sorted(reaches.unsure_lines(file, tuple(sorted(lines[file])))))
-    on_cpu_in = cache(
-        lambda file: once(f"on CPU {file}", _STARTS, run.project, lambda view: tuple(_on_cpu_in(file, view, word)))
+    on_cpu_of = _starts(
+        programs,
+        lambda file: once(f"on CPU {file}", _STARTS, run.project, lambda view: tuple(_on_cpu_in(file, view, word))),
     )
     settings = _readers(told - known, programs, run.project)
 
@@ -79,9 +81,9 @@ def programs_of(
         starts: tuple[Start, ...] = ()
         supports = bool(supporting) and bool(supporting & programs.graph.reached_mask(entry.file))
         if supports:
-            starts = _starts(entry.file, programs, starts_in)
+            starts = starts_of(entry.file)
         else:
-            starts = _starts(entry.file, programs, on_cpu_in)
+            starts = on_cpu_of(entry.file)
         if not told:
             return Program(entry.file, (), supports_npu=supports, starts=starts)
         reach = reaches.of(entry.file)
@@ -154,13 +156,26 @@ def _fails(raw: bytes, file: str, findings: Iterable[Finding], operators: Iterab
     return any(re.search(rb"\b%b\b" % re.escape(one.encode()), said) for one in modules)
 
 
-def _starts(entry: str, programs: Programs, starts_in: Callable[[str], tuple[Start, ...]]) -> tuple[Start, ...]:
+def _starts(programs: Programs, starts_in: Callable[[str], tuple[Start, ...]]) -> Callable[[str], tuple[Start, ...]]:
     """What to say to a program so that it runs on an NPU: of its own file, else of what it imports."""
-    own = starts_in(entry)
-    if own:
-        return own
-    reached = programs.graph.reached(entry) - {entry}
-    return tuple(one for file in sorted(reached) for one in starts_in(file))
+    numbers = programs.graph.numbers
+    starts: dict[str, tuple[Start, ...]] = {}
+    asked = having = 0
+
+    def starts_of(entry: str) -> tuple[Start, ...]:
+        nonlocal asked, having
+        own = starts_in(entry)
+        if own:
+            return own
+        reached = programs.graph.reached_mask(entry) & ~(1 << numbers.of(entry))
+        for number in bits_of(reached & ~asked):
+            file = numbers.names[number]
+            starts[file] = starts_in(file)
+            having |= bool(starts[file]) << number
+        asked |= reached
+        return tuple(one for file in sorted(numbers.listed(reached & having)) for one in starts[file])
+
+    return starts_of
 
 
 def _starts_in(file: str, project: ProjectIndex) -> Iterator[Start]:

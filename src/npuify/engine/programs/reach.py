@@ -95,6 +95,28 @@ class _Found:
         self.named: dict[_Indented, int] = {}
         """Imports in functions, with the files that name these."""
 
+    def copy(self) -> _Found:
+        """The same, to go on from."""
+        found = _Found(self.files)
+        found.fresh = self.fresh
+        found.why, found.left, found.named = dict(self.why), list(self.left), dict(self.named)
+        return found
+
+    def take(self, others: _Found) -> None:
+        """Add what was found by others alone, as far as is asked for now; they have no fresh files."""
+        new = others.files & ~self.files
+        self.why.update((number, why) for number, why in others.why.items() if new >> number & 1)
+        self.files |= others.files
+        self.fresh &= ~others.files
+        self.left += [one for one, namers in self.named.items() if namers & new]
+        for one in self.left:
+            self.named.pop(one, None)
+        for one, namers in others.named.items():
+            if namers & self.files:
+                self.left.append(one)
+            else:
+                self.named[one] = namers
+
     def add(self, files: int, why: str) -> None:
         """Add files that rest on the same."""
         new = files & ~self.files
@@ -123,6 +145,26 @@ class _Way(NamedTuple):
 
 
 _ANYWAY: Final = _Way()
+
+
+class _Asked(NamedTuple):
+    """Which imports count."""
+
+    unsure: bool = True
+    caught: bool = False
+    switched: bool = False
+
+    def leaves(self, way: _Way) -> bool:
+        """Whether an import does not count."""
+        return (
+            (way.is_caught and not self.caught)
+            or (bool(way.switch) and not self.switched)
+            or (way.is_unsure and not self.unsure)
+        )
+
+
+_AS_FAR_AS: Final = (_Asked(unsure=False), _Asked(), _Asked(caught=True), _Asked(caught=True, switched=True))
+"""What a program surely imports; what it may import; what it goes on without; what it imports only if asked to."""
 
 
 class _Choice(NamedTuple):
@@ -180,6 +222,7 @@ class Reaches:
         self._masks: dict[tuple[str, ...], int] = {}
         self._below: dict[str, int] = {}
         self._choices: dict[str, tuple[_Choice, ...]] = {}
+        self._shared: dict[tuple[int, bool], tuple[_Found, ...]] = {}
 
     def of(self, entry: str) -> Reach:
         """What a program reaches.
@@ -196,14 +239,13 @@ class Reaches:
         if wide.maybe & open_ones:
             open_ones |= wide.files & self._programs.choosing
         found = _Found(at_once)
-        self._follow(found, open_ones, unsure=False)
-        sure = found.files
-        self._follow(found, open_ones)
-        perhaps = found.files & ~sure
-        self._follow(found, open_ones, caught=True)
-        optional = found.files & ~sure & ~perhaps
-        self._follow(found, open_ones, caught=True, switched=True)
-        switched = found.files & ~sure & ~perhaps & ~optional
+        files: list[int] = []
+        others = self._of_others(at_once & ~(1 << self._numbers.of(entry)), bool(wide.maybe & open_ones))
+        for asked, of_others in zip(_AS_FAR_AS, others, strict=True):
+            found.take(of_others)
+            self._follow(found, open_ones, asked)
+            files.append(found.files)
+        sure, perhaps, optional, switched = (now & ~before for now, before in zip(files, [0, *files], strict=False))
         by_name = self._by_name(wide, sure | perhaps | optional) & ~found.files if wide.maybe & open_ones else 0
         maybe = perhaps | by_name
         return Reach(
@@ -214,6 +256,22 @@ class Reaches:
         return {self._numbers.names[number]: found.why.get(number, "") for number in bits_of(files & self._told)}
 
     # --- imports ---
+
+    def _of_others(self, files: int, by_name: bool) -> tuple[_Found, ...]:
+        """What the files that programs import at once lead to, as far as each of :data:`_AS_FAR_AS`.
+
+        Most programs of a library import the same of it, and add but a file of their own.
+        """
+        key = (files, by_name)
+        if key not in self._shared:
+            wanted = self._told & ~files | (self._programs.choosing if by_name else 0)
+            found = _Found(files)
+            steps = []
+            for asked in _AS_FAR_AS:
+                self._follow(found, wanted, asked)
+                steps.append(found.copy())
+            self._shared[key] = tuple(steps)
+        return self._shared[key]
 
     def _imports_of(self, number: int) -> _Imports:
         if number not in self._imports:
@@ -232,9 +290,7 @@ class Reaches:
                 self._leading |= 1 << number
         return self._imports[number]
 
-    def _follow(
-        self, found: _Found, wanted: int, *, unsure: bool = True, caught: bool = False, switched: bool = False
-    ) -> None:
+    def _follow(self, found: _Found, wanted: int, asked: _Asked) -> None:
         """Add to ``found`` what its files import, with the place or switch on which that rests.
 
         What else has to be for an import to run is asked only where it leads to something wanted, by way of files that
@@ -268,7 +324,7 @@ class Reaches:
                     imports.plain |= one.at_once if way is not None else 0
             if way is None:
                 continue
-            if (way.is_caught and not caught) or (way.switch and not switched) or (way.is_unsure and not unsure):
+            if asked.leaves(way):
                 found.left.append(one)
             elif way.namers is not None and not (namers := self._mask(way.namers)) & found.files:
                 found.named[one] = namers
