@@ -106,6 +106,7 @@ MODULES = (
     "rules.training.prefetching",
     "rules.tensorflow.imports",
     "rules.tensorflow.sessions",
+    "rules.tensorflow.initialisers",
     "rules.tensorflow.uses",
     "rules.tensorflow.devices",
     "rules.tensorflow.estimators.made",

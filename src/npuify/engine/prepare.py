@@ -27,7 +27,7 @@ from npuify.language import phrase, spoken
 from npuify.model import FileError, NpuifyError, Release, Survey
 from npuify.options import check_style
 from npuify.project import common_root, find_files, torch_requirement
-from npuify.project.frameworks.tensorflow import Marks, marks_of, tensorflow_specifier
+from npuify.project.frameworks.tensorflow import Marks, marks_of, own_requirements, tensorflow_specifier
 from npuify.project.included import included_requirements
 from npuify.project.programs import Programs
 from npuify.project.survey import KINDS, share_of_tensorflow, survey
@@ -38,7 +38,7 @@ from npuify.rules.style_plan import StylePlan
 from npuify.styles.project import plan_style
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from npuify.engine.extension_survey import ExtensionSurvey
@@ -168,7 +168,7 @@ def prepare(
     project_survey = survey(found.everything, facts.traces, programs.graph)
     plan = _plan(root, options, found.files, project_survey)
     supporting = programs.belonging_to_same(facts.supports_npu)
-    tensorflow = _tensorflow_of(project_survey, facts.traces, root)
+    tensorflow = _tensorflow_of(project_survey, facts.traces, root, found.everything, options)
     # Programs whose TensorFlow is in modules of theirs have no word of it.
     starts = {one.file for one in project_survey.entry_points} if tensorflow[0] else set()
     own_stack = stack_of_project(root) if facts.supports_npu else ""
@@ -257,12 +257,28 @@ def _tensorflow(root: Path, options: Options) -> AdapterChoice:
     return choose_adapter(options.tf_adapter, tensorflow_specifier(root) if options.tf_adapter is None else "")
 
 
-def _tensorflow_of(survey: Survey, traces: Mapping[str, Trace], root: Path) -> tuple[str, Marks]:
+def _tensorflow_of(
+    survey: Survey, traces: Mapping[str, Trace], root: Path, everything: Sequence[ProjectFile], options: Options
+) -> tuple[str, Marks]:
     """How much of the project computes with TensorFlow, and which TensorFlow its files are written for."""
     if not on_tensorflow(survey):
         return "", Marks()
-    files = (name for name, trace in traces.items() if any(one == "tensorflow" for one, _ in trace.imports))
-    return share_of_tensorflow(survey), marks_of(root, files)
+    files = [name for name, trace in traces.items() if any(one == "tensorflow" for one, _ in trace.imports)]
+    marks = marks_of(root, files)
+    if options.tf_adapter is None:
+        marks = marks._replace(folders=tuple(_folders_of_their_own(root, files, everything)))
+    return share_of_tensorflow(survey), marks
+
+
+def _folders_of_their_own(
+    root: Path, files: Sequence[str], everything: Sequence[ProjectFile]
+) -> Iterator[tuple[str, str]]:
+    """Folders that ask for a TensorFlow of their own, and its line: the asked one, else what their files are for."""
+    from npuify.knowledge.tensorflow.lines import choose_adapter
+
+    for folder, asked in own_requirements(root, (file.relative for file in everything)):
+        inside = (name for name in files if name.startswith(f"{folder}/"))
+        yield folder, choose_adapter(None, asked).line or marks_of(root, inside).line
 
 
 def _with_operators(

@@ -90,7 +90,7 @@ class PythonFile:
     @property
     def tensorflow(self) -> str:
         """The line of TensorFlow aimed at, ``1`` or ``2``; empty where the project leaves it open."""
-        return self.run.tensorflow
+        return self.run.tensorflow_at(self.source.relative)
 
     # --- the program model ---
 

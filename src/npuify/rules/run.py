@@ -35,10 +35,19 @@ class Run(NamedTuple):
     vllm: VllmAim = VllmAim()
     tensorflow: str = ""
 
-    @property
-    def tensorflow_of_project(self) -> str:
-        """The line of TensorFlow aimed at, else the one that most files of the project are written for."""
-        return self.tensorflow or self.project.tensorflow_marks.line
+    def tensorflow_at(self, relative: str) -> str:
+        """The line of TensorFlow aimed at in a file: what its folder asks for, else the project; empty where open."""
+        for folder, line in self.project.tensorflow_marks.folders:
+            if relative.startswith(f"{folder}/"):
+                return line
+        return self.tensorflow
+
+    def tensorflow_around(self, relative: str) -> str:
+        """The line aimed at in a file, else the one that most files of the project, or its folder, are written for."""
+        marks = self.project.tensorflow_marks
+        if any(relative.startswith(f"{folder}/") for folder, _ in marks.folders):
+            return self.tensorflow_at(relative)
+        return self.tensorflow or marks.line
 
     @property
     def product(self) -> Product | None:

@@ -175,6 +175,34 @@ def test_what_a_project_asks_for(tmp_path: Path, file: str, text: str, specifier
     assert tensorflow_specifier(tmp_path) == specifier
 
 
+def test_a_folder_with_requirements_of_its_own_is_for_what_it_says(tmp_path: Path) -> None:
+    second = "import tensorflow.compat.v2 as tf\n\n\n@tf.function\ndef step(x):\n    return x\n\n\ns = tf.distribute.MirroredStrategy()\n"
+    files = {
+        "requirements.txt": "tensorflow==1.15.4\n",
+        "run.py": "import tensorflow as tf\ns = tf.Session()\n",
+        "open/requirements.txt": "tensorflow\n",
+        "open/run.py": second,
+        "pinned/requirements.txt": "tensorflow==2.3\n",
+        "pinned/helper.py": "import tensorflow as tf\ns = tf.distribute.MirroredStrategy()\n",
+        "other/requirements.txt": "numpy\n",
+        "other/helper.py": "import tensorflow as tf\ns = tf.distribute.MirroredStrategy()\n",
+    }
+    for name, text in files.items():
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_text(text)
+    npuify.migrate(tmp_path / "in", tmp_path / "out", Options(cache=False, jobs=1, unsafe=True))
+    out = {name: (tmp_path / "out" / name).read_text() for name in files}
+    assert out["requirements.txt"] == "tensorflow-cpu==1.15.0\n"
+    assert "npu_config_proto" in out["run.py"]
+    assert out["open/requirements.txt"] == out["pinned/requirements.txt"] == "tensorflow-cpu==2.6.5\n"
+    assert "OneDeviceStrategy" in out["open/run.py"]
+    assert "OneDeviceStrategy" in out["pinned/helper.py"]
+    assert "npu_strategy.NPUStrategy()" in out["other/helper.py"]
+    asked = Options(cache=False, jobs=1, unsafe=True, tf_adapter="1.15")
+    npuify.migrate(tmp_path / "in", tmp_path / "asked", asked)
+    assert "npu_strategy.NPUStrategy()" in (tmp_path / "asked/pinned/helper.py").read_text()
+
+
 @pytest.mark.parametrize(
     ("file", "before", "after", "line"),
     [

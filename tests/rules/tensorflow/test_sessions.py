@@ -106,7 +106,16 @@ def test_code_for_the_first_line_on_the_second_takes_the_other_module() -> None:
     ("text", "severity"),
     [
         ("tf.group(tf.global_variables_initializer(), it.initializer)", Severity.ERROR),
-        ("tf.group(tf.global_variables_initializer(), tf.tables_initializer())", Severity.ERROR),
+        ("tf.group(tf.global_variables_initializer(), tf.tables_initializer())", None),
+        (
+            "tf.group(tf.global_variables_initializer(), tf.tables_initializer())  # TABLE_INITIALIZERS",
+            Severity.ERROR,
+        ),
+        ("sess.run([tf.global_variables_initializer(), it.initializer])", Severity.ERROR),
+        ("sess.run((it.make_initializer(d), tf.initialize_all_variables()))", Severity.ERROR),
+        ("sess.run([tf.global_variables_initializer(), tf.tables_initializer()])", None),
+        ("sess.run([tf.global_variables_initializer(), init])", None),
+        ("other([tf.global_variables_initializer(), it.initializer])", None),
         ("tf.group(tf.global_variables_initializer(), tf.local_variables_initializer())", None),
         ("tf.group(a, it.initializer)", None),
     ],
@@ -114,6 +123,39 @@ def test_code_for_the_first_line_on_the_second_takes_the_other_module() -> None:
 def test_initialisers_in_one_group(text: str, severity: Severity | None) -> None:
     found = [one.severity for one in findings(f"{TF}g = {text}\n") if one.code == "NPU902"]
     assert found == ([] if severity is None else [severity])
+
+
+INITIALISERS = """\
+it = tf.data.Dataset.range(5).make_initializable_iterator()
+v = tf.get_variable("v", [])
+init = tf.global_variables_initializer()
+"""
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "sess.run([it.initializer, init], feed_dict={x: 1})",
+            "sess.run(init, feed_dict={x: 1})\nsess.run(it.initializer, feed_dict={x: 1})",
+        ),
+        (
+            "if a:\n    sess.run((init, it.initializer, tf.local_variables_initializer()))",
+            "if a:\n    sess.run([init, tf.local_variables_initializer()])\n    sess.run(it.initializer)",
+        ),
+        ("sess.run(tf.group(init, it.initializer))", "sess.run(init)\nsess.run(it.initializer)"),
+        ("sess.run([init, v.initializer])", None),
+        ("sess.run([it.initializer, init], feed_dict=made())", ""),
+        ("r = sess.run([it.initializer, init])", ""),
+        ("both = tf.group(init, it.initializer)\nsess.run([both, x])", ""),
+    ],
+)
+def test_initialisers_are_run_one_after_the_other(before: str, after: str | None) -> None:
+    """None where nothing is wrong, empty where it is told only."""
+    text = f"{TF}{INITIALISERS}{before}\n"
+    told = [one for one in findings(text, tensorflow="1") if one.code == "NPU902"]
+    assert len(told) == (after is not None)
+    assert output(text, tensorflow="1", unsafe=True) == (f"{TF}{INITIALISERS}{after}\n" if after else text)
 
 
 @pytest.mark.parametrize(
@@ -254,3 +296,23 @@ def test_what_moved_before_the_last_release_is_told(text: str, told: bool) -> No
         one for one in findings(f"{TF}{text}\n", tensorflow="1") if one.code == "NPU903" and "moved to" in one.message
     ]
     assert bool(found) == told
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("def build(device='/gpu:0'):\n    return device\n", Severity.INFO),
+        ("def clone(i):\n    return '/device:GPU:%d' % i\n", Severity.WARNING),
+        ("towers = [f'/gpu:{i}' for i in range(2)]  # devices\n", Severity.WARNING),
+        ("device = worker + '/device:GPU:1'\n", Severity.WARNING),
+        ("def build():\n    '/gpu:0'\n    return device\n", None),
+        ("device = 'gpu'\n", None),
+        ("device = '/cpu:0'\n", None),
+        ("url = 'http://x/gpu:0/y'  # device\n", None),
+    ],
+)
+def test_devices_that_are_named_away_from_where_they_are_used(text: str, severity: Severity | None) -> None:
+    for line in ("1", "2"):
+        found = [one.severity for one in findings(TF + text, tensorflow=line) if one.code == "NPU904"]
+        assert found == ([] if severity is None else [severity if line == "1" else Severity.INFO])
+        assert output(TF + text, tensorflow=line, unsafe=True) == TF + text

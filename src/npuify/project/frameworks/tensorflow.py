@@ -6,6 +6,7 @@ All is read as text.
 from __future__ import annotations
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -33,7 +34,7 @@ _ONLY_2: Final = re.compile(
     rb"keras\.mixed_precision|random\.set_seed|summary\.create_file_writer|keras\.optimizers\.legacy|data\.AUTOTUNE|"
     rb"optimizers\.|keras\.utils\.(?:set_random_seed|image_dataset_from_directory)|"
     rb"keras\.preprocessing\.(?:image|text)_dataset_from_directory)"
-    rb"|\bDistributedGradientTape\b|\bexperimental_run_v2\b|\bstrategy\.run\("
+    rb"|\bimport tensorflow\.compat\.v2\b|\bDistributedGradientTape\b|\bexperimental_run_v2\b|\bstrategy\.run\("
 )
 _STARTS: Final = re.compile(rb"^(?:if[ (]+__name__|with |for |while |sess|model\.fit|estimator\.)", re.MULTILINE)
 _TESTS: Final = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*$|[^/]*_test\.py$|conftest\.py$)")
@@ -45,6 +46,8 @@ class Marks(NamedTuple):
 
     first: int = 0
     second: int = 0
+    folders: tuple[tuple[str, str], ...] = ()
+    """Folders with requirements of their own on TensorFlow, the innermost first, with the line that they are for."""
 
     @property
     def line(self) -> str:
@@ -84,6 +87,32 @@ def marks_of(root: Path, files: Iterable[str]) -> Marks:
         first += one and not two
         second += two and not one
     return Marks(first, second)
+
+
+def own_requirements(root: Path, files: Iterable[str]) -> list[tuple[str, str]]:
+    """Folders below ``root`` whose own files ask for TensorFlow, the innermost first, and what they ask, as
+    :func:`tensorflow_specifier` says it; empty where they leave the version open.
+
+    Args:
+        root: the project.
+        files: the names of its files.
+    """
+    kinds = [pattern for pattern in _PATTERNS if "/" not in pattern]
+    folders = {
+        name.rpartition("/")[0]
+        for name in files
+        if "/" in name and any(fnmatchcase(name.rpartition("/")[2], kind) for kind in kinds)
+    }
+    asked = [(folder, tensorflow_specifier(root / folder)) for folder in sorted(folders, key=len, reverse=True)]
+    return [(folder, text) for folder, text in asked if text or _names_it(root / folder)]
+
+
+_NAMED: Final = re.compile(r"^[ \t]*-?[ \t]*[\"']?tensorflow(?:[-_](?:gpu|cpu))?[\"']?[ \t]*(?:[#,;]|$)", re.MULTILINE)
+
+
+def _names_it(folder: Path) -> bool:
+    """Whether the requirements of a folder name TensorFlow without a version."""
+    return any(_NAMED.search(_text(file)) for pattern in _PATTERNS for file in sorted(folder.glob(pattern)))
 
 
 _LARGEST: Final = 1_000_000

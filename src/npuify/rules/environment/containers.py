@@ -143,7 +143,7 @@ _FRAMEWORK = re.compile(r"pytorch|torch", re.IGNORECASE)
 
 def _tensorflow_advice(image: str, file: TextFile) -> str:
     """What an image for TensorFlow becomes: the adapters' Python is older than that of CANN's images."""
-    line = file.run.tensorflow_of_project
+    line = file.run.tensorflow_around(file.relative)
     adapter = next((one for one in adapters() if one.line == line), choose_adapter(None, _version_in(image)).adapter)
     wanted = (
         phrase("{tensorflow} and the wheel of {package}", tensorflow=adapter.tensorflow, package=adapter.package)

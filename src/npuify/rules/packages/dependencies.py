@@ -74,7 +74,7 @@ class _Dependencies:
         )
         if document.locked_by:
             return Result(list(_lock(file)))
-        return Result([] if file.is_for_prose else judge(file, job.run.tensorflow_of_project))
+        return Result([] if file.is_for_prose else judge(file, job.run.tensorflow_around(relative)))
 
     def is_valid(self, relative: str, kind: str, data: bytes) -> bool:
         try:

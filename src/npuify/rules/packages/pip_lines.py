@@ -217,7 +217,7 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
         b"torch" in listed.data and lies_with_paddle(file.relative, file.run.project),
     )
     placed = []
-    for finding in judge(requirements, file.run.tensorflow_of_project):
+    for finding in judge(requirements, file.run.tensorflow_around(file.relative)):
         one = _for_workflow(_placed(finding, found, data, file), file)
         # Who writes the line anew for torch looks at the rest of it as well.
         placed.append(one if torch is None else structs.replace(one, edits=(), safety=Safety.MANUAL))
@@ -244,7 +244,7 @@ def _judged(command: PipCommand, file: TextFile) -> Iterator[Finding]:
         b"torch" in listed.data and lies_with_paddle(file.relative, file.run.project),
     )
     if not requirements.is_for_prose:
-        yield from judge(requirements, file.run.tensorflow_of_project)
+        yield from judge(requirements, file.run.tensorflow_around(file.relative))
 
 
 def _placed(finding: Finding, command: PipCommand, data: bytes, file: TextFile) -> Finding:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
-from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
+from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, is_test_file, line_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _GPU: Final = re.compile(r"(/?)((?:device:)?)gpu(:?)", re.IGNORECASE)
 _CPU: Final = re.compile(r"\bcpu:\d", re.IGNORECASE)
 _ONE: Final = re.compile(r"/?(?:device:)?gpu(?::0)?", re.IGNORECASE)
+_MADE: Final = re.compile(r"(?:/job:\S*)?(?:/(?:device:)?|device:)gpu:(?:\d+|\*|%[ds]|\{\w*\})?|gpu:\d+", re.IGNORECASE)
+"""A string that is a GPU for ``tf.device``, or the beginning of one."""
 
 
 @rule(
@@ -32,7 +34,7 @@ _ONE: Final = re.compile(r"/?(?:device:)?gpu(?::0)?", re.IGNORECASE)
     evidence=Evidence.DOCUMENTED,
     source="TensorFlow adapter: tf.device in the list of names, and soft placement in the guide to sess.run",
 )
-def tensorflow_gpu_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+def tensorflow_gpu_device(node: ast.Call | ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     """``tf.device`` names a GPU, which is not there.
 
     With TensorFlow 1.15 the adapter takes over what stands on the CPU, so that is the device to name. With 2.6.5
@@ -53,6 +55,9 @@ def tensorflow_gpu_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         with tf.device("/cpu:0"):
             x = tf.placeholder(tf.float32)
     """
+    if isinstance(node, ast.Constant):
+        yield from _named_elsewhere(node, file)
+        return
     if api_name(node.func, file) != "tf.device" or not node.args:
         return
     device = node.args[0]
@@ -94,6 +99,42 @@ def tensorflow_gpu_device(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
             advice="keep one tower without tf.device, start one process for each card, and wrap the optimizer with "
             "npu_distributed_optimizer_wrapper instead of averaging the towers' gradients",
         )
+
+
+def _named_elsewhere(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
+    """A GPU that is named where ``tf.device`` is not: a default, a list of towers, what a function returns."""
+    if not (isinstance(node.value, str) and _MADE.fullmatch(node.value)) or not file.contains(b"device"):
+        return
+    within = file.parent(node)
+    place = within if isinstance(within, ast.JoinedStr) else node
+    around = list(file.ancestors(place))
+    if isinstance(around[0] if around else None, ast.Expr):
+        return  # a docstring
+    if any(isinstance(one, ast.Call) and api_name(one.func, file) == "tf.device" for one in around):
+        return
+    if is_test_file(file):
+        if file.recall("a GPU named in a test"):
+            return  # one of them tells it
+        file.remember("a GPU named in a test", True)
+    is_one = _ONE.fullmatch(node.value) is not None
+    line = line_of(file)
+    yield file.report(
+        place,
+        "tf.device does nothing once the NPU is the default device"
+        if line == "2"
+        else "this names a GPU for tf.device; there is none, and operators without a place go to the NPU"
+        if is_one
+        else "this names one of several GPUs for tf.device; a process has one NPU",
+        safety=Safety.MANUAL,
+        severity=Severity.INFO if line == "2" or is_one else Severity.WARNING,
+        subject="tf.device",
+        advice=""
+        if line == "2"
+        else "it may stay, since npu_config_proto turns allow_soft_placement on"
+        if is_one
+        else "use one tower, start one process for each card, and wrap the optimizer with "
+        "npu_distributed_optimizer_wrapper instead of averaging the towers' gradients",
+    )
 
 
 _WITHOUT_EFFECT: Final = (

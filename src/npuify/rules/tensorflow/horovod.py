@@ -10,8 +10,9 @@ from npuify.model import Evidence, Safety
 from npuify.rules.common.calls import argument
 from npuify.rules.common.edits.statements import line_after
 from npuify.rules.registry import rule
-from npuify.rules.tensorflow.horovod_imports import asks_for_horovod, import_left
-from npuify.rules.tensorflow.names import api_name, line_of
+from npuify.rules.tensorflow.horovod_imports import asks_for_horovod, import_left, names_of
+from npuify.rules.tensorflow.names import api_name, line_of, name_of_tensorflow
+from npuify.rules.tensorflow.uses import is_in_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,12 +35,16 @@ _ADVICE: Final = {
     "hvd.init": "at the end of the program: shutdown_resource(npu_sess, npu_shutdown), then close_session(npu_sess)",
     "hvd.BroadcastGlobalVariablesHook": "it sends the trainable variables, not statistics of batch normalisation",
     "hvd.callbacks.BroadcastGlobalVariablesCallback": "it sends the trainable variables only",
+    "hvd.broadcast_global_variables": "it sends variables of floating point; others have to be equal on all cards",
 }
 _KNOWN: Final = (
     *_RENAMED,
     *("hvd.init", "hvd.shutdown", "hvd.DistributedOptimizer", "hvd.BroadcastGlobalVariablesHook", "hvd.allreduce"),
     "hvd.callbacks.BroadcastGlobalVariablesCallback",
+    *("hvd.broadcast_global_variables", "hvd._allreduce", "hvd.mpi_ops._allreduce"),
 )
+_HANDLED: Final = frozenset(("hvd.Average", "hvd.Sum", "hvd.Compression.none", "hvd.Compression.fp16"))
+"""Constants of Horovod that go with the call that is given them."""
 
 
 @rule(
@@ -79,10 +84,13 @@ def horovod_on_npu(node: ast.Call | ast.Import | ast.ImportFrom, file: PythonFil
     """
     if not isinstance(node, ast.Call):
         yield from import_left(node, file)
+        for use in names_of(node, file):
+            yield from _left_in_text(use, file)
         return
     name = api_name(node.func, file)
     if name not in _KNOWN or _is_for_torch(node, file):
         yield from asks_for_horovod(node, file)
+        yield from _without_counterpart(node.func, name, file)
         return
     line = line_of(file)
     if line == "2" or (not line and file.project.tensorflow_marks.second):
@@ -95,6 +103,36 @@ def horovod_on_npu(node: ast.Call | ast.Import | ast.ImportFrom, file: PythonFil
         safety=None if edits else Safety.MANUAL,
         subject=name,
         advice=_ADVICE.get(name, "") if edits else phrase("see npuify explain {name}", name=name),
+    )
+
+
+def _left_in_text(node: ast.expr, file: PythonFile) -> Iterator[Diagnostic]:
+    """A name of Horovod that is not called: it needs the import, which fails where there is no Horovod."""
+    parent = file.parent(node)
+    while isinstance(parent, ast.Attribute):
+        node, parent = parent, file.parent(parent)
+    if isinstance(parent, ast.Call) and parent.func is node:
+        return
+    is_handed_on = isinstance(node, ast.Name) and isinstance(parent, (ast.Call, ast.keyword, ast.Return, ast.Assign))
+    name = api_name(node, file) or ("hvd." if is_handed_on else "")
+    calls = (one for one in file.ancestors(node) if isinstance(one, ast.Call))
+    if name in _HANDLED and any(api_name(call.func, file) in _KNOWN for call in calls):
+        return
+    yield from _without_counterpart(node, name, file)
+
+
+def _without_counterpart(node: ast.expr, name: str, file: PythonFile) -> Iterator[Diagnostic]:
+    """What is left of Horovod where the adapter takes its place, and no row of the table of uses tells of it."""
+    if not name.startswith("hvd.") or is_in_table(name) or line_of(file) not in ("1", "v1 on 2"):
+        return
+    yield file.report(
+        node,
+        phrase("{name} is Horovod's, which does not know NPUs; it has no counterpart that is known", name=name)
+        if name != "hvd."
+        else "Horovod is handed on: what is done with it was not followed, and NPU machines have none",
+        safety=Safety.MANUAL,
+        subject=name.rstrip("."),
+        advice="write it with hccl_ops, or leave it out: on NPU machines the import of Horovod fails",
     )
 
 
@@ -115,6 +153,10 @@ def _edits(name: str, node: ast.Call, file: PythonFile) -> list[Edit]:
         return _wrapper(node, file)
     if name == "hvd.allreduce":
         return _allreduce(node, file)
+    if name.endswith("._allreduce"):
+        only = [one for one in node.args if not isinstance(one, ast.Starred)]
+        is_plain = len(only) == len(node.args) == 1 and all(one.arg == "name" for one in node.keywords)
+        return [file.replace(node, f'hccl_ops.allreduce({file.code(only[0])}, "sum")')] if is_plain else []
     if given != 1:
         return []
     root = node.args[0] if node.args else node.keywords[0].value
@@ -124,7 +166,19 @@ def _edits(name: str, node: ast.Call, file: PythonFile) -> list[Edit]:
         return [file.replace(node, f"NPUBroadcastGlobalVariablesHook({file.code(root)}, get_rank_id())")]
     if name == "hvd.callbacks.BroadcastGlobalVariablesCallback":
         return [file.replace(node.func, "NPUBroadcastGlobalVariablesCallback")]
+    if name == "hvd.broadcast_global_variables":
+        return _broadcast(node, root, file)
     return []
+
+
+def _broadcast(node: ast.Call, root: ast.expr, file: PythonFile) -> list[Edit]:
+    """The group that the adapter's guide builds by hand; none for a root that is not plain, or without TensorFlow."""
+    tf = name_of_tensorflow(file.source.tree)
+    if not tf or not isinstance(root, (ast.Constant, ast.Name, ast.Attribute)):
+        return []
+    sent = f"hccl_ops.broadcast([v], {file.code(root)})[0]"
+    text = f"{tf}.group(*[{tf}.assign(v, {sent}) for v in {tf}.global_variables() if v.dtype.base_dtype.is_floating])"
+    return [file.replace(node, text)]
 
 
 def _wrapper(node: ast.Call, file: PythonFile) -> list[Edit]:

@@ -56,6 +56,15 @@ def import_left(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator
     )
 
 
+def names_of(node: ast.Import | ast.ImportFrom, file: PythonFile) -> list[ast.Name]:
+    """Where the names are read that an import binds to Horovod for TensorFlow, or to something in it."""
+    whole = isinstance(node, ast.ImportFrom)
+    module = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+    ours = [one for one in node.names if one.name != "*" and _is_horovod(module if whole else one.name)]
+    uses = (use for one in ours for use in _uses(one.asname or one.name.partition(".")[0], node, file))
+    return [use for use in uses if isinstance(use, ast.Name)]
+
+
 def asks_for_horovod(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """A call that asks whether there is Horovod: there is none on NPU machines."""
     func = node.func

@@ -7,10 +7,9 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.language import phrase
-from npuify.model import Evidence, Safety, Severity
+from npuify.model import Safety, Severity
 from npuify.rules.common.calls import argument
 from npuify.rules.common.edits.call_edits import add_argument, has_unknown_arguments, wrap
-from npuify.rules.common.edits.statements import ends_its_line, indentation
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, hides_all_gpus, line_of
 
@@ -236,62 +235,3 @@ def _edits(node: ast.Call, config: ast.expr | None, taker: _Taker, file: PythonF
     if isinstance(config, ast.Constant) and config.value is None:
         return [file.replace(config, "npu_config_proto()")]
     return wrap(config, "npu_config_proto(config_proto=", ")", file)
-
-
-@rule(
-    "NPU902",
-    "initialisers-in-one-group",
-    Safety.REVIEW,
-    words=("initializer",),
-    also_in_file=FRAMEWORKS,
-    without_torch=True,
-    evidence=Evidence.DOCUMENTED,
-    source="TensorFlow adapter, faq: variables and preprocessing initialised in one subgraph",
-)
-def initialisers_in_one_group(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
-    """Variables and iterators whose initialisers are one group stay 0 on an NPU: nothing fails, and nothing is learned.
-
-    The group runs on the host because of the iterator, and the variables on the device never see their values. Run the
-    two in calls of their own.
-
-    Before::
-
-        import tensorflow as tf
-
-        tf.get_default_session().run(tf.group(tf.global_variables_initializer(), tf.tables_initializer()))
-
-    After::
-
-        import tensorflow as tf
-
-        tf.get_default_session().run(tf.global_variables_initializer())
-        tf.get_default_session().run(tf.tables_initializer())
-    """
-    if api_name(node.func, file) != "tf.group":
-        return
-    texts = [file.code(arg) for arg in node.args]
-    variables = any("variables_initializer" in text for text in texts)
-    iterators = any(re.search(r"\.initializer\b|make_initializer|tables_initializer", text) for text in texts)
-    if variables and iterators:
-        yield file.report(
-            node,
-            "variables that are initialised in one group with an iterator or table stay 0 on the NPU",
-            edits=_apart(node, file),
-            subject="tf.group",
-            advice="run tf.global_variables_initializer() and iterator.initializer in two calls of sess.run",
-        )
-
-
-def _apart(group: ast.Call, file: PythonFile) -> list[Edit]:
-    """Edits that run the parts of a group one after the other, where nothing else is done with it."""
-    run = file.parent(group)
-    if not (isinstance(run, ast.Call) and run.args == [group] and not run.keywords):
-        return []
-    statement = file.parent(run)
-    if not isinstance(statement, ast.Expr) or group.keywords or any(isinstance(one, ast.Starred) for one in group.args):
-        return []
-    indent = indentation(statement, file)
-    if indent is None or not ends_its_line(statement, file):
-        return []
-    text = (file.source.text.newline + indent).join(f"{file.code(run.func)}({file.code(one)})" for one in group.args)
-    return [file.replace(run, text)]

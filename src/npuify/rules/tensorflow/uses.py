@@ -33,6 +33,12 @@ def _by_name() -> tuple[dict[str, list[Use]], dict[str, list[Use]]]:
     return exact, below
 
 
+def is_in_table(name: str) -> bool:
+    """Whether a row tells of a name, whichever TensorFlow it is about."""
+    exact, below = _by_name()
+    return name in exact or any(name.startswith(start) for start in below)
+
+
 def _words() -> tuple[str, ...]:
     words: set[str] = set()
     for row in uses():
