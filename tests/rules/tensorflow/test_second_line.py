@@ -213,13 +213,43 @@ def test_a_folder_with_requirements_of_its_own_is_for_what_it_says(tmp_path: Pat
         ("requirements.txt", "tensorflow>=1.11.0\n", "tensorflow>=1.11.0\n", ""),
         ("requirements.txt", "tensorflow-cpu==2.6.5\n", "tensorflow-cpu==2.6.5\n", ""),
         ("requirements.txt", "tensorflow-probability==0.8\n", "tensorflow-probability==0.8\n", "1"),
-        ("environment.yml", "dependencies:\n  - python=3.7\n  - tensorflow-gpu=1.15\n", "dependencies:\n  - python=3.7\n  - tensorflow-gpu=1.15\n", ""),
+        ("environment.yml", "dependencies:\n  - python=3.7\n  - tensorflow-gpu=1.15\n", "dependencies:\n  - python=3.7\n  - pip:\n      - tensorflow-cpu==1.15.0\n", ""),
+        ("environment.yml", "dependencies:\n  - tensorflow-gpu=2.4\n  - tensorflow-base=2.4\n  - pip\n  - pip:\n    - tqdm\n", "dependencies:\n  - pip\n  - pip:\n    - tensorflow-cpu==2.6.5\n    - tqdm\n", ""),
+        ("Pipfile", "[packages]\ntensorflow-gpu = \"==1.15\"\n", "[packages]\ntensorflow-cpu = \"==1.15.0\"\n", ""),
+        ("setup.cfg", "[options]\ninstall_requires =\n    tensorflow>=1.12,<2\n", "[options]\ninstall_requires =\n    tensorflow-cpu==1.15.0\n", ""),
+        ("setup.py", "setup(install_requires=['tensorflow-gpu==1.4'])\n", "setup(install_requires=['tensorflow-cpu==1.15.0'])\n", ""),
     ],
 )  # fmt: skip
 def test_requirements(file: str, before: str, after: str, line: str) -> None:
     assert output(before, name=file, tensorflow=line, unsafe=True) == after
     told = [one.code for one in findings(before, name=file, tensorflow=line)]
     assert told == ([] if "-cpu==" in before or "probability" in before else ["NPU920"])
+
+
+@pytest.mark.parametrize(
+    ("file", "python", "line", "after"),
+    [
+        ("environment.yml", "  - python=3.6\n", "1", "  - python=3.7.11\n"),
+        ("environment.yml", "  - python=3.7\n", "1", None),
+        ("environment.yml", "  - python=3.8\n", "1", "  - python=3.7.11\n"),
+        ("environment.yml", "  - python=3.8\n", "2", None),
+        ("environment.yml", "  - python=3.11\n", "2", "  - python=3.9\n"),
+        ("Pipfile", '[requires]\npython_version = "3.6"\n', "1", '[requires]\npython_version = "3.7"\n'),
+    ],
+)
+def test_the_python_of_the_adapter_is_asked_for(file: str, python: str, line: str, after: str | None) -> None:
+    pin = "==1.15.0" if line == "1" else "==2.6.5"
+    head = "dependencies:\n" if file == "environment.yml" else f'[packages]\ntensorflow-cpu = "{pin}"\n'
+    tail = f"  - pip:\n    - tensorflow-cpu{pin}\n" if file == "environment.yml" else ""
+    out = output(head + python + tail, name=file, tensorflow=line, unsafe=True)
+    assert out == head + (after or python) + tail
+
+
+def test_a_line_of_conda_is_about_tensorflow_not_torch() -> None:
+    text = "conda install tensorflow-gpu=1.15 cudatoolkit=10.0\n"
+    told = findings(text, name="setup.sh", tensorflow="1")
+    assert "NPU920" in [one.code for one in told]
+    assert not any("torch" in one.message for one in told)
 
 
 def test_beside_torch_tensorflow_is_left_alone() -> None:

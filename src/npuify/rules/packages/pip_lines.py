@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from npuify.knowledge.frameworks.variables import TENSORFLOW
 from npuify.language import phrase, semicolons
 from npuify.model import Edit, Position, Safety, Severity
 from npuify.rules.common.paddle import lies_with_paddle
@@ -15,6 +16,7 @@ from npuify.rules.packages.dependencies import judge
 from npuify.rules.packages.dependency_file import DependencyFile
 from npuify.rules.packages.plugin_calls import judge_plugins
 from npuify.rules.packages.replaced_uses import safety_of_leaving
+from npuify.rules.packages.tensorflow_set import NAMES as TENSORFLOW_NAMES
 from npuify.rules.packages.torch_set import COMPANION, INDEX, TORCH
 from npuify.source.pip_command import as_argument, conda_command, pip_commands, pip_words
 from npuify.source.requirements import Document, Spot, pip
@@ -179,7 +181,9 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
                     removal=Spot(first, last, ""),
                 )
             )
-    torch = next((entry for entry in entries if _OF_TORCH.fullmatch(entry.name)), None)
+    is_for_tensorflow = file.framework == TENSORFLOW or any(entry.name in TENSORFLOW_NAMES for entry in entries)
+    of_torch = [entry for entry in entries if _OF_TORCH.fullmatch(entry.name) and not is_for_tensorflow]
+    torch = next(iter(of_torch), None)
     if torch is not None:
         shown = words[entries.index(torch)] if len(words) == len(entries) else None
         file.report(
@@ -199,7 +203,7 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
                 torch_npu=file.release.torch_npu,
             ),
         )
-    others = [entry for entry in entries if not _OF_TORCH.fullmatch(entry.name)]
+    others = [entry for entry in entries if entry not in of_torch]
     if not others or (file.framework == "PaddlePaddle" and all(entry.name == "python" for entry in others)):
         return  # Paddle's plug-in has wheels of its own
     try:

@@ -12,6 +12,7 @@ from npuify.knowledge.tensorflow.lines import choose_adapter
 from npuify.knowledge.tensorflow.tables import adapters
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.packages.dependency_file import admits
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.requirements import Spot
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from npuify.source.requirements import Entry
 
 NAMES: Final = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
+_PARTS: Final = ("tensorflow-base", "tensorflow-gpu-base", "tensorflow-mkl", "tensorflow-eigen")
+"""Parts and builds of conda's own TensorFlow."""
 
 
 def _tensorflow_without_npu(node: object, file: object) -> Iterator[Finding]:
@@ -78,6 +81,7 @@ def judge_tensorflow(file: DependencyFile, line: str) -> Iterator[Finding]:
         adapter = adapter or choose_adapter(None, entry.specifier).adapter
         if adapter is not None and entry is file.named(*NAMES)[0]:
             yield from _beside(adapter, file)
+            yield from _python(adapter, file)
         if adapter is None:
             yield file.report(
                 TENSORFLOW,
@@ -102,7 +106,7 @@ def judge_tensorflow(file: DependencyFile, line: str) -> Iterator[Finding]:
                 tensorflow=adapter.tensorflow,
                 package=adapter.package,
             ),
-            spots=_spots(entry, adapter, file) if entry.dialect != "conda" else None,
+            spots=_spots(entry, adapter, file) if entry.dialect != "conda" else _left_to_pip(entry, adapter, file),
             subject=entry.name,
             advice=phrase(
                 "Python {python}; {also}; the wheel {package} is on no index, it comes from the adapter's release page",
@@ -135,6 +139,49 @@ def _beside(adapter: Adapter, file: DependencyFile) -> Iterator[Finding]:
                 subject=entry.name,
                 advice=phrase("ask for {wanted}", wanted=text),
             )
+
+
+def _left_to_pip(entry: Entry, adapter: Adapter, file: DependencyFile) -> list[Spot | None]:
+    """conda's own TensorFlow is not the one that the adapter is for: pip installs that."""
+    place = file.document.pip_list
+    if place is None:
+        return [None]
+    spots: list[Spot | None] = [entry.removal]
+    if entry is next(one for one in file.named(*NAMES) if one.dialect == "conda"):
+        head, _, item = place.text.rpartition("\0")
+        spots.append(place._replace(text=head + item.format(adapter.tensorflow)))
+        spots += [one.removal for one in file.named(*_PARTS) if one.dialect == "conda"]
+    return spots
+
+
+def _python(adapter: Adapter, file: DependencyFile) -> Iterator[Finding]:
+    """A Python that the adapter is not for, where a file asks for one."""
+    ranges = [SpecifierSet(one) for one in adapter.python.split("|")]
+    known = [f"3.{minor}.{patch}" for minor in range(7, 10) for patch in range(20)]
+    fitting = [one for one in known if any(one in bounds for bounds in ranges)]
+    for entry in file.named("python"):
+        if entry.dialect not in ("conda", "poetry", "pipenv") or not entry.specifier:
+            continue
+        if any(admits(entry.specifier, one) for one in fitting):
+            continue
+        newest = fitting[-1] if len(ranges) == 1 else fitting[-1].rpartition(".")[0]
+        spots: list[Spot | None] = [file.version(entry, f"=={newest}")]
+        if entry.dialect == "pipenv" and entry.version_span is not None:
+            spots = [Spot(*entry.version_span, ".".join(newest.split(".")[:2]))]
+        yield file.report(
+            TENSORFLOW,
+            entry,
+            phrase(
+                "{package} is for Python {python}; {written} is not among them",
+                package=adapter.package,
+                python=adapter.python.replace("|", " or "),
+                written=file.written(entry),
+            ),
+            # For Poetry a range has to be written, which the project's own code decides.
+            spots=spots if entry.dialect != "poetry" else None,
+            subject="python",
+            advice="",
+        )
 
 
 def _excludes(asked: str, wanted: SpecifierSet) -> bool:
