@@ -115,3 +115,26 @@ def test_an_exception_that_no_table_knows_comes_before_those_who_waited() -> Non
     found = diagnosed(failed + waited)
     assert (found.cause, found.confidence) == ("script-error", Confidence.UNKNOWN)
     assert found.exception == "RuntimeError: batch 7 has no mask"
+
+
+_CAUGHT = """\
+WARNING data: cannot read a.jpg, skipped
+Traceback (most recent call last):
+  File "/data/proj/data.py", line 40, in __getitem__
+    raise UnidentifiedImageError(msg)
+PIL.UnidentifiedImageError: cannot identify image file 'a.jpg'
+"""
+_STEPS = "".join(f"step {step} loss: 1.{step}\n" for step in range(4))
+
+
+def test_an_exception_before_a_training_that_came_to_its_end_was_caught() -> None:
+    found = diagnosed(f"{_STEPS}{_CAUGHT}{_STEPS}training finished\n")
+    assert found.confidence is Confidence.NOTHING and found.noise[0].why == "the training went on after it"
+    assert diagnosed(f"{_STEPS}{_CAUGHT}").cause == "damaged-file"
+    assert diagnosed(f"{_STEPS}{_CAUGHT}training finished\n").cause == "damaged-file", "it may be another process's"
+
+
+def test_the_systems_errors_are_known_in_chinese() -> None:
+    assert diagnosed("python: can't open file '/d/train.py': [Errno 2] 没有那个文件或目录\n").cause == "missing-file"
+    assert diagnosed("cp: 写入 '/d/a.bin' 出错: 设备上没有空间\n").cause == "disk-full"
+    assert diagnosed("bash: ./run.sh: 权限不够\n").cause == "file-permission"

@@ -265,3 +265,15 @@ def test_of_two_ranks_at_one_moment_the_clear_one_counts() -> None:
         "[rank1]: 2026-06-18 02:44:55.300 Op Cast does not has any binary failed\n"
     )
     assert found.cause == "graph-execution", "one that is first by far counts"
+
+
+def test_times_with_and_without_their_year_are_compared() -> None:
+    stopped = "slurmstepd: error: *** JOB 99 ON n CANCELLED AT 2026-11-20T12:00:00 DUE TO TIME LIMIT ***\n"
+    after = (
+        "[rank0]:[W1120 12:00:01.331 x.cpp:8] Warning: stopped\n[rank0]: RuntimeError: aborted, error code is 107017\n"
+    )
+    assert diagnosed(stopped + after).cause == "interrupted"
+    before = (
+        "[rank0]:[W1120 11:00:01.331 x.cpp:8] Warning: stopped\n[rank0]: RuntimeError: aborted, error code is 107017\n"
+    )
+    assert diagnosed(before + stopped).cause == "invalid-argument"

@@ -88,6 +88,8 @@ def _lines(kind: str, words: list[str]) -> Iterator[str]:
             )
     elif kind == "torchrun":
         yield _TORCHRUN.format(rank=words[0], code=words[1], script=words[2])
+    elif kind == "cr":
+        yield "\r"
     elif kind == "ansi":
         yield "\x1b[1;32m"
     elif kind == "off":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from npuify.diagnosis.known.packages import built_package
 from npuify.language import phrase
 
 if TYPE_CHECKING:
@@ -35,6 +36,24 @@ def while_built(rank: Rank, event: Event) -> Event:
             "Source set_env.sh in the same command that builds: in a Dockerfile each RUN is a shell of its own, and "
             "pip needs --no-build-isolation to see torch and torch_npu."
         ),
+    )
+
+
+def of_its_package(rank: Rank, event: Event) -> Event:
+    """The event; where a build failed that is one of a package for CUDA, what is known of the package."""
+    told = built_package(rank.builds) if rank.builds and event.cause == "build-setup" else None
+    if told is None:
+        return event
+    return msgspec.structs.replace(
+        event,
+        name=told.name,
+        meaning=told.meaning,
+        cause=told.cause,
+        weight=max(event.weight, told.weight),
+        evidence=told.evidence,
+        source=told.source,
+        why=told.why,
+        fix=told.fix,
     )
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.diagnosis.first_failed import FirstFailed
-from npuify.diagnosis.known.installers import LIST_FOLLOWS
+from npuify.diagnosis.known.installers import LIST_FOLLOWS, being_built
 from npuify.diagnosis.known.recognize import recognized
 from npuify.diagnosis.known.refusals import assertion_match
 from npuify.diagnosis.lines import LOCAL, rank_and_pid, split_head, time_of, waited_for
@@ -125,7 +125,7 @@ class Collector:
         self._open.clear()
         self._count()
         for rank in self.ranks.values():
-            rank.survive(self.sifter.went_on)
+            rank.survive(self.sifter.went_on, self.sifter.finished)
 
     def feed(self, piece: bytes) -> None:
         """The next piece of the file; it may end inside a line."""
@@ -238,6 +238,7 @@ class Collector:
             rank.number = told_rank
         if pid:
             rank.pids.add(pid)
+        rank.builds = being_built(text) or rank.builds
         frames = self._traceback(rank, message, text, number, lines, index)
         if frames is None:
             head_says = told_by_head(text)

@@ -15,11 +15,12 @@ from npuify.version import __version__
 
 from .choose import best as best_of
 from .choose import loudest, yield_to_first
-from .closer import only_repeats, that_says_more, title_of, while_built
+from .closer import of_its_package, only_repeats, that_says_more, title_of, while_built
 from .known.nearest import nearest
 from .known.recognize import UNEXPLAINED
 from .lines import split_head
 from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
+from .ranks import in_one_calendar
 from .stories import named, notes_of, stories_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ are right; below, fewer."""
 def judge(collector: Collector) -> Diagnosis:
     """The diagnosis of everything that was collected so far."""
     ranks = list(collector.joined())
+    in_one_calendar(ranks)
     if collector.first_failed.exit_code > 0:
         for rank in ranks:
             yield_to_first(rank)
@@ -56,7 +58,7 @@ def judge(collector: Collector) -> Diagnosis:
     if best is None:
         return _without_event(collector, ranks)
     rank, key = best
-    event = while_built(rank, rank.events[key])
+    event = of_its_package(rank, while_built(rank, rank.events[key]))
     exception, frame = _exception(rank, event)
     if event.name == UNEXPLAINED.name:
         return _script_error(collector, ranks, rank, event)

@@ -53,6 +53,9 @@ _TIMES: Final = (
     re.compile(r"\[[EWIF](?P<mo>\d{1,2})(?P<d>\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?P<f>\.\d+)?"),
     re.compile(r"(?<!\d)(?P<mo>\d\d)-(?P<d>\d\d) (?P<h>\d\d):(?P<m>\d\d):(?P<s>\d\d)(?P<f>[.,]\d+)?"),
 )
+_DAYS: Final = 372
+YEAR: Final = _DAYS * 86400.0
+"""Days and seconds of a year in which each month has 31 days."""
 CODES: Final = re.compile(
     r"\bERR\d{5}\b|\bE[A-Z]\d{4}\b|\bE[1-9]\d{4}\b"
     r"|(?:[Ee]rror ?(?:[Cc]ode|[Nn]o|[Nn]umber)|runtime result|ErrCode|errno|failed|failure|result"
@@ -116,7 +119,7 @@ def rank_and_pid(text: str) -> tuple[str, str]:
 def time_of(text: str) -> tuple[str, float]:
     """The first time in ``text`` as it stands there, and as seconds that order lines of one run; -1.0 for none.
 
-    Logs that leave the year out are taken to be of one year.
+    A time without its year is one of the year 0; :func:`without_year` makes it comparable with others.
     """
     for pattern in _TIMES:
         found = pattern.search(text)
@@ -126,9 +129,14 @@ def time_of(text: str) -> tuple[str, float]:
             year = int(parts.get("y") or 0)
             fraction = re.sub(r"\D", "", parts["f"] or "")
             seconds = int(parts["h"]) * 3600 + int(parts["m"]) * 60 + int(parts["s"])
-            days = year * 372 + month * 31 + day
+            days = year * _DAYS + month * 31 + day
             return found[0].lstrip("["), days * 86400.0 + seconds + (float(f"0.{fraction}") if fraction else 0.0)
     return "", -1.0
+
+
+def without_year(seconds: float) -> float:
+    """Seconds as :func:`time_of` gives them, of the year 0 in place of their own."""
+    return seconds % YEAR if seconds >= 0 else seconds
 
 
 def codes_in(text: str) -> list[str]:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
+from npuify.diagnosis.lines import YEAR, without_year
 from npuify.diagnosis.stems import GOES_ON
 from npuify.language import phrase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from npuify.diagnosis.model import Event, Frame, Place
 
@@ -51,6 +52,8 @@ class Rank:
         """The first two and the last of the exceptions that ended a traceback."""
         self.suspects: list[Place] = []
         """Lines with errors that nothing is known of."""
+        self.builds = ""
+        """The package that an installer was building last."""
         self.operator = ""
         self.waits_for: set[str] = set()
         self.lines = 0
@@ -65,31 +68,51 @@ class Rank:
             for event in self.events.values()
         )
 
-    def survive(self, went_on: Mapping[tuple[str, bytes], list[int]]) -> None:
+    def survive(
+        self, went_on: Mapping[tuple[str, bytes], list[int]], finished: Mapping[tuple[str, bytes], list[int]]
+    ) -> None:
         """Make hints of what the same process said before its training went on.
 
         Args:
             went_on: the numbers of the last lines that told of a step, by file and process.
+            finished: the same before the training came to its end; processes of which nothing tells that are left out.
         """
+        ended_well: dict[str, int] = {}
         for key, event in self.events.items():
             if event.count == 1 and event.name in _ONCE_IS_NORMAL:
                 why = _once_is_normal(event.name)
                 self.events[key] = msgspec.structs.replace(event, weight=min(event.weight, 29), why=why)
-            steps = went_on.get((event.place.file, self.processes.get(key, b"")), [])
+            owner = (event.place.file, self.processes.get(key, b""))
+            steps = went_on.get(owner, [])
+            last = finished.get(owner, [])
+            well = len(last) == GOES_ON and last[0] > event.place.line
             if (
                 event.role in ("cause", "consequence", "wrapper")
                 and event.cause not in _GOES_ON_WITH
                 and len(steps) == GOES_ON
                 and steps[0] > event.place.line
-                and (_is_optional(event) or self._fails_after(event.place.file, steps[0]))
+                and (_is_optional(event) or well or self._fails_after(event.place.file, steps[0]))
             ):
                 self.survived = True
+                if well:
+                    ended_well[event.place.file] = last[0]
                 why = phrase("the training went on after it")
                 self.events[key] = msgspec.structs.replace(event, role="hint", weight=min(event.weight, 29), why=why)
         if self.survived:
             left = {event.place for event in self.events.values() if event.role == "hint"}
-            self.exceptions = [one for one in self.exceptions if one.place not in left]
-            self.suspects = [one for one in self.suspects if one not in left]
+            self.exceptions = [one for one in self.exceptions if not any(_said_with(one.place, at) for at in left)]
+            self.suspects = [
+                one for one in self.suspects if one not in left and one.line >= ended_well.get(one.file, 0)
+            ]
+
+
+_BELOW_SOURCE: Final = 8
+"""Lines below the source that raises an exception within which the exception itself stands."""
+
+
+def _said_with(exception: Place, event: Place) -> bool:
+    """Whether an event is of an exception's own line, or of the source that raises it."""
+    return exception.file == event.file and event.line <= exception.line <= event.line + _BELOW_SOURCE
 
 
 def merge(owner: Rank, part: Rank) -> None:
@@ -103,6 +126,18 @@ def merge(owner: Rank, part: Rank) -> None:
     owner.suspects += part.suspects
     owner.waits_for |= part.waits_for
     owner.operator = owner.operator or part.operator
+
+
+def in_one_calendar(ranks: Iterable[Rank]) -> None:
+    """Leave the years out of all times where some lines write theirs and others, as glog's, do not."""
+    ranks = list(ranks)
+    times = [when for rank in ranks for when in (*rank.order.values(), *(one.when for one in rank.exceptions))]
+    known = [when for when in times if when >= 0]
+    if not known or min(known) >= YEAR or max(known) < YEAR:
+        return
+    for rank in ranks:
+        rank.order = {key: without_year(when) for key, when in rank.order.items()}
+        rank.exceptions = [one._replace(when=without_year(one.when)) for one in rank.exceptions]
 
 
 _OPTIONAL: Final = {

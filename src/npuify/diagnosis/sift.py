@@ -57,6 +57,8 @@ class Sifter:
         """The last lines before the piece that is looked at."""
         self.went_on: dict[tuple[str, bytes], list[int]] = {}
         """The last lines of each process that tell that a training goes on."""
+        self.finished: dict[tuple[str, bytes], list[int]] = {}
+        """The last steps of each process before a line that tells that its training has come to its end."""
         self._known: set[bytes] = set()
         self._interesting: dict[bytes, bool] = {}
         """Shapes that can matter; True where a code may stand in their lines."""
@@ -171,16 +173,24 @@ class Sifter:
         """Note the last lines that tell of a step, for each process; they are few, so they are sought from the end."""
         lines: list[bytes] | None = None
         left = _STEPS_LOOKED_AT
+        ended: dict[tuple[str, bytes], list[int]] = {}
         for index in range(len(shapes) - 1, -1, -1):
             steps = self._steps.get(shapes[index])
             if steps is None:
                 continue
             lines = whole.split(b"\n") if lines is None else lines
-            last = self.went_on.setdefault((self.file, launched(lines[index])), [])
+            owner = (self.file, launched(lines[index]))
+            last = self.went_on.setdefault(owner, [])
+            if steps == GOES_ON:
+                ended.setdefault(owner, [one for one in last if one <= self.number])
+            elif owner in ended:
+                ended[owner].append(self.number + index + 1)
             last += [self.number + index + 1] * steps
             left -= 1
             if not left:
                 break
+        for owner, last in ended.items():
+            self.finished[owner] = sorted(last)[-GOES_ON:]
         for last in self.went_on.values():
             last.sort()
             del last[:-GOES_ON]

@@ -8,7 +8,7 @@ from typing import Final
 
 from ahocorasick_rs import BytesAhoCorasick, Implementation
 
-from npuify.knowledge.failures.causes import text_facts
+from npuify.knowledge.failures.causes import exception_facts, text_facts
 
 DIGITS: Final = b"0123456789"
 
@@ -249,6 +249,8 @@ STEMS: Final = (
     b"GraphOpt",
     b"OT found",
     b"IBV_WC_",
+    b"SystemExit",
+    b"drvErr",
     RICH,
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;
@@ -258,8 +260,10 @@ HEXADECIMAL: Final = re.compile(rb"0x[0-9a-fA-F]+")
 CODE: Final = re.compile(rb"E[A-Z1-9]\d{4}")
 CODE_SHAPE: Final = re.compile(rb"E[A-Z](?![A-Za-z])|(?<![A-Za-z0-9])E[:\] ]")
 """A code of CANN without its digits."""
-HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code|failure|reducing |tatus")
-NUMBERS: Final = re.compile(rb"E[A-Z0-9R]{1,2}\d{4,5}|\d{6}|reducing (?:loss scale )?to [\d.]+")
+HAS_CODE: Final = re.compile(rb"E[A-Z]?(?![A-Za-z])|ERR(?!O)|code|result|errno|Code|failure|reducing |tatus|skipped it")
+NUMBERS: Final = re.compile(
+    rb"E[A-Z0-9R]{1,2}\d{4,5}|\d{6}|reducing (?:loss scale )?to [\d.]+|loss scale: [\d.]+|skipped iterations: *\d+"
+)
 STEP: Final = re.compile(rb"(?i)\bloss(?:es)?\b['\"]?\s*(?:[:=|]|\.)(?!\s*(?:tensor\()?-?(?:nan|inf))")
 FINISHED: Final = re.compile(
     rb"train_runtime|(?i:\btraining (?:is |has |was )?(?:complete|finish|done|end)(?:d|ed)?\b)"
@@ -297,8 +301,11 @@ ORDINARY: Final = {b"bitsandbytes", b"transfer_to_npu", b"torchvision::", b"load
 @cache
 def _finder() -> BytesAhoCorasick:
     """What finds stems, and the words of the tables that are long enough to stand for themselves."""
-    words = {word.encode() for fact in text_facts() for word in fact.words if len(word) >= WORD_IS_STEM}
+    # A shape has no digits.
+    words = {word.encode().translate(None, DIGITS) for fact in text_facts() for word in fact.words}
+    words = {word for word in words if len(word) >= WORD_IS_STEM}
     words = {word for word in words - ORDINARY if not any(stem in word for stem in STEMS)}
+    words |= {word.encode() for fact in exception_facts() for word in fact.chinese}
     return BytesAhoCorasick([*STEMS, *sorted(words)], implementation=Implementation.DFA)
 
 

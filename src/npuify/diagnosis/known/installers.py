@@ -40,6 +40,11 @@ _MISSING: Final = re.compile(r"No module named '(\w+)'")
 _BUILDS: Final = re.compile(
     r"/pip-(?:install|req-build|wheel|download|build-env)-|<pip-setuptools-caller>|/builds-v\d/"
 )
+_BUILDING: Final = re.compile(
+    r"Building wheels? for (?:collected packages: )?([A-Za-z][\w.-]*)|[/\\]pip-(?:install|req-build|wheel)-\w+[/\\]"
+    r"([A-Za-z][\w.-]*?)(?:_[0-9a-f]{6,})?[/\\]"
+)
+"""How lines and frames name the package that pip builds at the time."""
 LIST_FOLLOWS: Final = re.compile(r"following packages are (?:not available|missing)")
 """A message of conda whose packages stand in the lines below it."""
 
@@ -59,6 +64,16 @@ def asked_of_installers(text: str, frames: Sequence[Frame]) -> Iterator[str]:
         unpacked = _UNPACKED.search(place)
         if unpacked is not None:
             yield unpacked[1]
+
+
+def being_built(text: str) -> str:
+    """The package that a line, or the file of a frame, says is being built; empty where it says nothing of that.
+
+    Args:
+        text: the line or file.
+    """
+    found = _BUILDING.search(text) if "uilding wheel" in text or "pip-" in text else None
+    return (found[1] or found[2]) if found is not None else ""
 
 
 def build_match(text: str, frames: Sequence[Frame]) -> Match | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
-from npuify.knowledge.failures.causes import causes, check_cause, exception_fact
+from npuify.knowledge.failures.causes import causes, check_cause, exception_fact, exception_facts
 from npuify.knowledge.hand_written import DATA, read_rows
 from npuify.language import phrase, sentences
 from npuify.model import Evidence  # noqa: TC001 - the type of a field
@@ -58,8 +58,8 @@ _NAMED: Final[dict[Kind, tuple[re.Pattern[str], ...]]] = {
         re.compile(r"NameError: (?:global )?name '(\w+)' is not defined"),
     ),
 }  # fmt: skip
-_SYSTEM: Final = re.compile(r"\[system:(\d+)\]|\(os error (\d+)\)")
-"""How Boost and Rust write the system's number of an error."""
+_SYSTEM: Final = re.compile(r"\[system:(\d+)\]|\(os error (\d+)\)|\[Errno (\d+)\]")
+"""How Boost, Rust and Python write the system's number of an error."""
 _NOT_BY_WORDS: Final = {errno.EPERM, errno.ENOENT, errno.EINVAL, errno.EEXIST, errno.EDOM, errno.ERANGE, errno.ENODATA}
 """Numbers whose words are said of other things as well."""
 _WEIGHT: Final = 40
@@ -142,13 +142,15 @@ def _named(text: str) -> Iterator[tuple[Kind, str]]:
 
 @cache
 def _words() -> tuple[re.Pattern[str], dict[str, int]]:
-    """What finds the words that the system has for its errors, and the number of each."""
+    """What finds the words that the system has for its errors, and the number of each, or the first of its row."""
     numbers = {
         os.strerror(number): number
         for number in sorted(errno.errorcode, reverse=True)
         if number not in _NOT_BY_WORDS and exception_fact("", number) is not None
     }
-    return re.compile(rf"\b(?:{'|'.join(map(re.escape, numbers))})\b"), numbers
+    chinese = {words: fact.errno[0] for fact in exception_facts() for words in fact.chinese}
+    pattern = rf"\b(?:{'|'.join(map(re.escape, numbers))})\b|{'|'.join(map(re.escape, chinese))}"
+    return re.compile(pattern), numbers | chinese
 
 
 def system_match(text: str) -> Match | None:
@@ -160,7 +162,9 @@ def system_match(text: str) -> Match | None:
     found = _SYSTEM.search(text)
     words, numbers = _words()
     said = words.search(text) if found is None else None
-    number = int(found[1] or found[2]) if found is not None else numbers[said[0]] if said is not None else None
+    number = (
+        int(found[1] or found[2] or found[3]) if found is not None else numbers[said[0]] if said is not None else None
+    )
     fact = exception_fact("", number) if number is not None else None
     if fact is None:
         return None

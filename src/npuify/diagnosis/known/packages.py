@@ -57,6 +57,7 @@ _EXTENSION: Final = re.compile(
     r"|(?:\w+\.)+gpu_\w+"
     r"|(?!mmcv|torch|triton|vllm)\w+(?:\.\w+)*\._C))'?$"
     r"|(?P<library>[\w.-]*cuda[\w.-]*\.so)[\w.]*: (?:undefined symbol|cannot open)"
+    r"|module '(?P<owner>\w+_cuda(?:_\w+)?|cuda_\w+)' has no attribute"
     r"|undefined symbol: \w*(?P<symbol>4cuda|cuda[A-Z]\w+|cublas\w+|cudnn\w+|nccl[A-Z]\w+)"
 )
 """Compiled parts that are of CUDA by their names, whatever package they belong to."""
@@ -198,6 +199,16 @@ def _package(text: str, frames: Sequence[Frame]) -> Match | None:
         return _match(*known, weight=90 if about_cuda else 52)
     named = _named_with_cuda(text) if about_cuda else None
     return _match(*named, weight=88) if named is not None else None
+
+
+def built_package(name: str) -> Match | None:
+    """What is known of a package whose build failed; None where it is not one for CUDA only.
+
+    Args:
+        name: as an installer writes it.
+    """
+    known = _fact(name)
+    return _match(*known, weight=97) if known is not None and _for_gpus(known[1]) else None
 
 
 def _fact_of_frames(frames: Sequence[Frame]) -> tuple[str, Known] | None:

@@ -47,6 +47,7 @@ class ExceptionFact(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_
 
     kind: tuple[str, ...] = ()
     errno: tuple[int, ...] = ()
+    chinese: tuple[str, ...] = ()
     cause: str
     weight: int = 36
     evidence: Evidence
