@@ -16,6 +16,7 @@ HEAD = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 4
 SHOWN = {
     "raised-by-graph-compiler": f"{PACKAGES}/torch/_inductor/scheduler.py",
     "raised-by-triton": f"{PACKAGES}/triton/backends/ascend/driver.py",
+    "raised-by-quantizer-of-bitsandbytes": f"{PACKAGES}/transformers/quantizers/quantizer_bnb_4bit.py",
     "raised-by-build": f"{PACKAGES}/torch/utils/cpp_extension.py",
     "raised-by-starting-command": "/usr/lib/python3.11/subprocess.py",
     "raised-by-reading-weights": f"{PACKAGES}/torch/serialization.py",

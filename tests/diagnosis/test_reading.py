@@ -219,3 +219,41 @@ def test_a_folder_of_many_files(tmp_path: Path) -> None:
 def test_launchers_prefixes_are_taken_off(line: str, rank: str, message: str) -> None:
     head = split_head(line)
     assert (head.rank, head.message) == (rank, message)
+
+
+@pytest.mark.parametrize(
+    ("last", "cause", "says"),
+    [
+        ('lib/python3.10/site-packages/bitsandbytes/nn/modules.py", line 7, in <module>', "cuda-only-package", ""),
+        (
+            'lib/python3.10/site-packages/transformers/m.py", line 9, in _i\n    cls._check_and_enable_flash_attn_2(',
+            "cuda-only-package",
+            "",
+        ),
+        (
+            'lib/python3.10/site-packages/x/__init__.py", line 9, in <module>\n    from . import y',
+            "version-mismatch",
+            "x",
+        ),
+        ('home/train.py", line 9, in main\n    loss.backward()', "script-error", "breaks off"),
+    ],
+)
+def test_a_traceback_without_its_end_is_told_by_its_last_frame(last: str, cause: str, says: str) -> None:
+    found = diagnosed(
+        f'step 1\nTraceback (most recent call last):\n  File "a.py", line 3, in <module>\n  File "/{last}\n'
+    )
+    assert found.cause == cause and says in found.why
+    assert found.confidence.value != "nothing"
+
+
+def test_a_launchers_traceback_without_its_end_says_nothing() -> None:
+    log = "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: 1) local_rank: 0 (pid: 7) of binary: py\n"
+    run = 'Traceback (most recent call last):\n  File "/opt/lib/python3.10/site-packages/torch/distributed/run.py", line 9, in'
+    assert diagnosed(f"{log}{run} run\n").cause == "peer-ended"
+
+
+def test_the_file_that_a_parser_names_belongs_to_the_exception() -> None:
+    log = 'Traceback (most recent call last):\n  File "m.py", line 1, in <module>\nyaml.scanner.ScannerError: found a tab\n'
+    assert diagnosed(log + '  in "/d/config.yaml", line 3, column 1\n').exception.endswith(
+        'in "/d/config.yaml", line 3'
+    )

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.diagnosis.first_failed import FirstFailed
+from npuify.diagnosis.known.cut import cut_match
 from npuify.diagnosis.known.installers import LIST_FOLLOWS, being_built
 from npuify.diagnosis.known.recognize import recognized
 from npuify.diagnosis.known.refusals import assertion_match
@@ -52,6 +53,8 @@ RANKS: Final = 20_000
 TRACEBACKS: Final = 200
 """Tracebacks followed for a rank; later ones only count."""
 
+_CUT: Final = 3
+"""Lines at the end of a file that can follow the last frame of a traceback that is cut off: its source and marks."""
 _BLOCK: Final = 6
 """Lines between two of a message that were looked at."""
 _CONTINUED: Final = re.compile(
@@ -122,10 +125,26 @@ class Collector:
     def end_file(self) -> None:
         """Take the last line, which may lack its end."""
         self.sifter.end_file()
+        for key in sorted(self._open):
+            self._cut_off(self.ranks[key])
         self._open.clear()
         self._count()
         for rank in self.ranks.values():
             rank.survive(self.sifter.went_on, self.sifter.finished)
+
+    def _cut_off(self, rank: Rank) -> None:
+        """Note a traceback that stands at the end of the file without its exception."""
+        left = self.sifter.number - rank.last_frame
+        if not rank.open_frames or left > _CUT or rank.last_frame - rank.ignored <= 60:
+            return
+        lines = self.sifter.before[len(self.sifter.before) - left :] if left else []
+        frame, frames, rank.open_frames = rank.open_frames[-1], rank.open_frames, []
+        source = split_head(lines[0][:SHOWN].decode("utf-8", "replace")).message if lines else ""
+        place = self._place(rank.last_frame, f'File "{frame.file}", line {frame.line}, in {frame.function}')
+        told = cut_match(frames, source)
+        if told is not None:
+            rank.exceptions = [*rank.exceptions[:2], raised(place, "", frames, -1.0)]
+            self._note_events(rank, _Said(), [told], place, self._time("", "", lines, 0), b"")
 
     def feed(self, piece: bytes) -> None:
         """The next piece of the file; it may end inside a line."""

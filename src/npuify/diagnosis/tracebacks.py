@@ -48,6 +48,7 @@ _LIBRARIES: Final = re.compile(
 _PACKAGE: Final = re.compile(r"/(?:site|dist)-packages/(\w+)")
 _PASSED_ON: Final = re.compile(r": Caught [\w.]+ in (?:DataLoader worker|pin memory thread|replica|trainer|process)")
 """How torch begins the message of an exception that a worker or a replica raised; that one's traceback follows it."""
+_IN_FILE: Final = re.compile(r'\s+(?P<place>in "[^"]+", line \d+)')
 _BETWEEN: Final = ("", "│", "╰", "~", "^")
 """How lines begin that stand between a frame and its exception, but for those that are indented."""
 
@@ -96,10 +97,14 @@ def is_repeated_below(text: str, below: Sequence[bytes]) -> bool:
 def whole_message(text: str, below: Sequence[bytes]) -> str:
     """An exception's message with the first line below it, where it announces one: what a state_dict lacks, say.
 
+    The file that a parser of YAML names in the line below belongs to it, too.
+
     Args:
         text: the line that tells of it.
         below: the next lines.
     """
+    if below and (place := _IN_FILE.match(below[0].decode("utf-8", "replace"))):
+        return f"{text}, {place['place']}"
     if not text.endswith(":"):
         return text
     for line in below:

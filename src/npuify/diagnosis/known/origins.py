@@ -44,9 +44,23 @@ def origin_match(text: str, frames: Sequence[Frame]) -> Match | None:
     asks = frames[-1]
     if found["kind"] in _OF_COMMANDS:  # who started the command says more than the module that starts commands
         asks = next((one for one in reversed(frames) if not one.file.endswith("subprocess.py")), asks)
-    file = asks.file.replace("\\", "/")
+    return origin_of_file(asks.file, found["kind"])
+
+
+def origin_of_file(file: str, kind: str | None = None) -> Match | None:
+    """What a file says of an exception that it raised; None where no row has it.
+
+    Args:
+        file: the file of a traceback's last frame.
+        kind: the exception's, without its package; None where it is not known.
+    """
+    file = file.replace("\\", "/")
     fact = next(
-        (fact for files, fact in _rows() if files.search(file) and (not fact.kinds or found["kind"] in fact.kinds)),
+        (
+            fact
+            for files, fact in _rows()
+            if files.search(file) and (kind is None or not fact.kinds or kind in fact.kinds)
+        ),
         None,
     )
     return None if fact is None else match_of(fact)

@@ -58,7 +58,7 @@ _NAMED: Final[dict[Kind, tuple[re.Pattern[str], ...]]] = {
         re.compile(r"NameError: (?:global )?name '(\w+)' is not defined"),
     ),
 }  # fmt: skip
-_SYSTEM: Final = re.compile(r"\[system:(\d+)\]|\(os error (\d+)\)|\[Errno (\d+)\]")
+_SYSTEM: Final = re.compile(r"\[system:(\d+)\]|\(os error (\d+)\)|\[Errno (\d+)\]|\bOs \{ code: (\d+)")
 """How Boost, Rust and Python write the system's number of an error."""
 _NOT_BY_WORDS: Final = {errno.EPERM, errno.ENOENT, errno.EINVAL, errno.EEXIST, errno.EDOM, errno.ERANGE, errno.ENODATA}
 """Numbers whose words are said of other things as well."""
@@ -162,9 +162,9 @@ def system_match(text: str) -> Match | None:
     found = _SYSTEM.search(text)
     words, numbers = _words()
     said = words.search(text) if found is None else None
-    number = (
-        int(found[1] or found[2] or found[3]) if found is not None else numbers[said[0]] if said is not None else None
-    )
+    number = numbers[said[0]] if said is not None else None
+    if found is not None:
+        number = int(next(part for part in found.groups() if part))
     fact = exception_fact("", number) if number is not None else None
     if fact is None:
         return None

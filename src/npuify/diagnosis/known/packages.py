@@ -29,7 +29,7 @@ ASKS: Final = re.compile(
 _NAMES: Final = (
     re.compile(r"No module named '?([\w.]+)"),
     re.compile(r"cannot import name '\w+' from '?([\w.]+)"),
-    re.compile(r"not found in your environment: ([\w.-]+)"),
+    re.compile(r"not found in your environment: ((?:[\w.-]+, )*[\w.-]+)"),
     re.compile(r"No package metadata was found for (?:The )?'?([\w.-]+)"),
     re.compile(r"pip3? install (?:-\S+ (?:https?://\S+ )?)*[`'\"]?([A-Za-z][\w.-]*)"),
     re.compile(r"(?:package|module|library|dependency) [`'\"]?([A-Za-z][\w.-]*)[`'\"]?"),
@@ -143,7 +143,7 @@ def is_known(name: str) -> bool:
 def _asked_for(text: str) -> Iterator[str]:
     for pattern in _NAMES:
         for found in pattern.finditer(text):
-            yield found[1]
+            yield from (name.rstrip(".") for name in found[1].split(", "))
 
 
 def package_match(text: str, frames: Sequence[Frame], known_as: Sequence[Match]) -> Match | None:
@@ -209,6 +209,32 @@ def built_package(name: str) -> Match | None:
     """
     known = _fact(name)
     return _match(*known, weight=97) if known is not None and _for_gpus(known[1]) else None
+
+
+def package_of_frames(frames: Sequence[Frame]) -> Match | None:
+    """What is known of the installed package in which a traceback ends; None where it is not one for CUDA only.
+
+    Args:
+        frames: the traceback's frames.
+    """
+    known = _fact_of_frames(frames)
+    return _match(*known, weight=52) if known is not None else None
+
+
+def package_in(name: str) -> Match | None:
+    """What is known of a package for CUDA whose name is a part of another name; None where there is none.
+
+    Args:
+        name: of a function: _check_and_enable_flash_attn_2.
+    """
+    parts = _normal(name).split("_")
+    for length in (2, 1):
+        for start in range(len(parts) - length + 1):
+            part = "_".join(parts[start : start + length])
+            row = _by_name().get(part)
+            if row is not None and part not in _ORDINARY_WORDS and _for_gpus(row):
+                return _match(part, row, weight=52)
+    return None
 
 
 def _fact_of_frames(frames: Sequence[Frame]) -> tuple[str, Known] | None:

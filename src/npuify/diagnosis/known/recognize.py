@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.knowledge.failures.causes import causes, exception_fact
 from npuify.model import Evidence
 
+from .cut import UNEXPLAINED as NAME_OF_UNEXPLAINED
 from .fits import REFUSED, refused_match
 from .gone import MISSES, gone_match
 from .installers import build_match
@@ -29,7 +30,7 @@ _LIGHT: Final = 29
 """The most that a line counts which its logger calls a warning or less: the program went on after it."""
 
 UNEXPLAINED: Final = Match(
-    name="python-exception",
+    name=NAME_OF_UNEXPLAINED,
     meaning="an exception that nothing more is known of",
     cause="script-error",
     role="cause",

@@ -82,11 +82,12 @@ def refusal_match(text: str, frames: Sequence[Frame]) -> Match | None:
 
 
 _ASSERTS: Final = re.compile(rb"^\s*assert\b.*\b(?:args|config|cfg|opts?|options|hparams|FLAGS|conf)\.\w+")
+_ASKS_CUDA: Final = re.compile(rb"^\s*assert\b.*\b(?:torch\.)?cuda\.(?:is_available|device_count)\(\)")
 _ABOVE: Final = 4
 
 
 def assertion_match(text: str, above: Sequence[bytes]) -> Match | None:
-    """What it says that an assertion failed whose source names a setting; None for others.
+    """What it says that an assertion failed whose source names a setting, or asks for CUDA; None for others.
 
     Args:
         text: a line, usually the exception that ended a traceback.
@@ -94,8 +95,28 @@ def assertion_match(text: str, above: Sequence[bytes]) -> Match | None:
     """
     if "AssertionError" not in text or "Assertion" not in text[:60]:
         return None
+    lines = [_PREFIX.sub(b"", line) for line in above[-_ABOVE:]]
+    if any(map(_ASKS_CUDA.search, lines)):
+        return _asks_cuda()
     source = next((line for line in reversed(above[-_ABOVE:]) if _ASSERTS.search(_PREFIX.sub(b"", line))), None)
     return None if source is None or _OF_TENSORS.search(source.decode("utf-8", "replace")) else _match(weight=50)
+
+
+def _asks_cuda() -> Match:
+    why = phrase("The program demands CUDA before it starts, and there is none on this machine.")
+    return Match(
+        name="assertion-of-cuda",
+        meaning=why,
+        cause="cuda-left",
+        role="cause",
+        weight=80,
+        evidence=Evidence.ASSUMED,
+        source="the source of the assertion, as the traceback shows it",
+        why=why,
+        fix=phrase(
+            "Ask torch.npu.is_available() in its place; npuify scan names the place, and npuify migrate edits it."
+        ),
+    )
 
 
 def _match(*, weight: int) -> Match:
