@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from npuify.engine.scan import scan
 from npuify.options import Options
 from npuify.report.verdicts.verdict import Level, judge
+from npuify.rules.common.packages.import_guards import may_import
 from npuify.rules.packages.imports import import_names
 
 if TYPE_CHECKING:
@@ -31,3 +34,21 @@ def test_a_project_that_is_such_a_package_itself_is_not_looked_at_for_it(tmp_pat
     (tmp_path / "train.py").write_text("import lightning\n")
     result = scan([tmp_path], Options(jobs=1, cache=False))
     assert (result.findings, result.files_parsed) == ((), 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "imports"),
+    [
+        (b"import nets\n", True),
+        (b"from models import base, nets as n\n", True),
+        (b"from nets.base import A\n", True),
+        (b"x = nets\nimport os\n", False),
+        (b"import os\nnets = 1\n", False),
+        (b"import subnets, nets_2\n", False),
+        (b"important = nets\n", False),
+        (b"nets", False),
+        (b"import nets", True),
+    ],
+)
+def test_a_text_may_import_a_module_whose_name_stands_behind_import_on_a_line(text: bytes, imports: bool) -> None:
+    assert may_import(b"nets", text) is imports

@@ -19,6 +19,8 @@ _CAUGHT = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseExc
 _PRESENCE = re.compile(
     r"(?i)available|installed|imported|importlib|find_spec|TYPE_CHECKING|\b_?(?:has|have)_|version|sys\.modules"
 )
+_IMPORT = re.compile(rb"\b(?:import|from)\b")
+_INSIDE = re.compile(rb"\w")
 _OPTION = re.compile(r"(?i)\b_?(?:with|use|is)_")
 
 
@@ -132,8 +134,6 @@ def files_importing(relative: str, project: ProjectIndex) -> tuple[str, ...]:
 
 def _importing(relative: str, project: ProjectIndex) -> Iterator[str]:
     name = relative.rpartition("/")[2].removesuffix(".py").encode()
-    own = re.escape(name)
-    pattern = re.compile(rb"\bimport\b[^\n]*\b" + own + rb"\b|\bfrom\b[^\n]*\b" + own + rb"\b")
     for other in project.files_with(name):
         if other == relative:
             continue
@@ -142,8 +142,21 @@ def _importing(relative: str, project: ProjectIndex) -> Iterator[str]:
         except OSError:
             yield other  # nobody knows
             continue
-        if pattern.search(data):
+        if may_import(name, data):
             yield other
+
+
+def may_import(name: bytes, data: bytes) -> bool:
+    """Whether a name stands behind ``import`` or ``from`` on a line."""
+    # Names are rarer than imports: a pattern that begins with these looks at most of the text.
+    at = data.find(name)
+    while at >= 0:
+        end = at + len(name)
+        is_whole = not (_INSIDE.match(data, at - 1, at) or _INSIDE.match(data, end, end + 1))
+        if is_whole and _IMPORT.search(data, data.rfind(b"\n", 0, at) + 1, at):
+            return True
+        at = data.find(name, end)
+    return False
 
 
 def _catches_imports(handler: ast.ExceptHandler) -> bool:
