@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from npuify.analysis.declared_options import declared_options
+from npuify.analysis.texts.declared_options import declared_options
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.analysis.mentions import files_mentioning
 from npuify.analysis.project import ProjectIndex
+from npuify.analysis.texts.mentions import files_mentioning
 
 if TYPE_CHECKING:
     from pathlib import Path

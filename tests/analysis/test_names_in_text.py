@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from npuify.analysis.class_bases import names_of_bases
-from npuify.analysis.imported_names import imported_names
+from npuify.analysis.texts.class_bases import names_of_bases
+from npuify.analysis.texts.imported_names import imported_names
 
 ROOT = Path(__file__).parents[2]
 IMPORTS = (

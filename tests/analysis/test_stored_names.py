@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from npuify.analysis.stored_names import stored_names
+from npuify.analysis.texts.stored_names import stored_names
 
 ROOT = Path(__file__).parents[2]
 FORMS = (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from npuify.analysis.text_index import TextIndex
+from npuify.analysis.texts.index import TextIndex
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from npuify.analysis.files import SEARCHED, Answer, FileModel, Function
-from npuify.analysis.mentions import files_mentioning
+from npuify.analysis.texts.mentions import files_mentioning
 from npuify.analysis.values import ANYTHING, NOTHING
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from npuify.analysis.files import SEARCHED, FileModel
 from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
-from npuify.analysis.text_index import TextIndex
+from npuify.analysis.texts.index import TextIndex
 from npuify.project.content import content
 from npuify.project.frameworks.tensorflow import Marks
 from npuify.project.programs import beside
@@ -216,7 +216,7 @@ class ProjectIndex:
     # --- modules ---
 
     def files_with(self, text: bytes) -> list[str]:
-        """The Python files in which a text stands, in whole words; see :class:`npuify.analysis.text_index.TextIndex`,
+        """The Python files in which a text stands, in whole words; see :class:`npuify.analysis.texts.index.TextIndex`,
         also for those that follow."""
         self.dependencies.add(SEARCHED)
         return self._text.files_with(text)

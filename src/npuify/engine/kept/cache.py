@@ -108,7 +108,7 @@ class CacheContents(msgspec.Struct, array_like=True):
     files: dict[str, CachedFile] = {}
     searches: dict[str, bytes] = {}
     """What was sought in the texts of the Python files, and which of them have it; see
-    :meth:`npuify.analysis.text_index.TextIndex.searches`."""
+    :meth:`npuify.analysis.texts.index.TextIndex.searches`."""
     answers: dict[str, CachedAnswer] = {}
     """What was asked of the project besides, mostly to follow its programs."""
     programs: CachedPrograms = CachedPrograms()

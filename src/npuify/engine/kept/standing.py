@@ -14,7 +14,7 @@ import msgspec
 
 from npuify.analysis.files import SEARCHED
 from npuify.analysis.project import EVERY_FILE, IMPORTS
-from npuify.analysis.text_index import renewed
+from npuify.analysis.texts.index import renewed
 from npuify.engine.kept.cache import CachedAnswer, stamp
 from npuify.engine.kept.files import TOO_NEW, digest
 

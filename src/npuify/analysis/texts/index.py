@@ -11,17 +11,17 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from npuify.analysis.class_bases import names_of_bases
-from npuify.analysis.declared_options import declared_options
-from npuify.analysis.imported_names import imported_names
-from npuify.analysis.stored_names import stored_names
+from npuify.analysis.texts.class_bases import names_of_bases
+from npuify.analysis.texts.declared_options import declared_options
+from npuify.analysis.texts.imported_names import imported_names
+from npuify.analysis.texts.stored_names import stored_names
 from npuify.project.content import content
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from npuify.analysis.stored_names import StoredNames
+    from npuify.analysis.texts.stored_names import StoredNames
 
 T = TypeVar("T")
 _LETTERS: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
