@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence, Set
 
     from npuify.analysis.project import ProjectIndex
-    from npuify.engine.programs.reach import Once
+    from npuify.engine.programs.ways import Once
     from npuify.model import NativeOperator
     from npuify.rules.run import Run
 

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from npuify.engine.programs.reach import Reaches
+from npuify.engine.programs.ways import Ways
 from npuify.language import phrase
 from npuify.model import FileError, Program, Start
 from npuify.project.closures import bits_of
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from npuify.analysis.project import ProjectIndex
-    from npuify.engine.programs.reach import Once
+    from npuify.engine.programs.ways import Once
     from npuify.model import EntryPoint, Finding, NativeOperator
     from npuify.project.programs import Programs
     from npuify.rules.run import Run
@@ -59,51 +60,7 @@ def programs_of(
     told.update(one.file for one in errors)
     told.update(place.rpartition(":")[0] for one in operators for place in one.calls)
     known = frozenset(python)
-    reaches = Reaches(programs, run, told, once)
-    supporting = programs.graph.numbers.mask(run.project.supports_npu)
-    fails = cache(lambda file: _fails(programs.read(file), file, mattering, operators))
-    starts_of = _starts(
-        programs, lambda file: once(f"starts {file}", _STARTS, run.project, lambda view: tuple(_starts_in(file, view)))
-    )
-    word = "cuda" if run.plan.style == "auto" else "npu"
-    stopping = [one for one in mattering if impact_of(one) is Impact.STOPS and not one.only_with]
-    lines: dict[str, set[int]] = {}
-    for one in stopping:
-        lines.setdefault(one.file, set()).add(one.start.line)
-    unsure_in = cache(lambda file: sorted(reaches.unsure_lines(file, tuple(sorted(lines[file])))))
-    on_cpu_of = _starts(
-        programs,
-        lambda file: once(f"on CPU {file}", _STARTS, run.project, lambda view: tuple(_on_cpu_in(file, view, word))),
-    )
-    settings = _readers(told - known, programs, run.project)
-
-    def judged(entry: EntryPoint) -> Program:
-        starts: tuple[Start, ...] = ()
-        supports = bool(supporting) and bool(supporting & programs.graph.reached_mask(entry.file))
-        if supports:
-            starts = starts_of(entry.file)
-        else:
-            starts = on_cpu_of(entry.file)
-        if not told:
-            return Program(entry.file, (), supports_npu=supports, starts=starts)
-        reach = reaches.of(entry.file)
-        aside = dict(reach.switched)
-        files = set(reach.files)
-        for file, place in reach.optional.items():
-            if fails(file):
-                aside[file] = phrase("the optional import at {place}", place=place)
-            else:
-                files.add(file)
-        return Program(
-            entry.file,
-            tuple(sorted(files)),
-            tuple(sorted({*reach.maybe, *_read_by(entry.file, settings, programs)})),
-            tuple(sorted(aside.items())),
-            supports,
-            starts,
-            tuple((file, line) for file in sorted(files & lines.keys()) for line in unsure_in(file)),
-        )
-
+    judge = _Judge(programs, run, told, known, mattering, operators, once)
     found: list[Program] = []
     failed: list[FileError] = []
     for entry in entries:
@@ -113,20 +70,93 @@ def programs_of(
             found.append(unknown)
             continue
         try:
-            found.append(judged(entry))
+            found.append(judge.program(entry.file))
         except Exception as error:  # one program's failure must not end the run
             found.append(unknown)
-            failed.append(
-                FileError(
-                    entry.file,
-                    phrase(
-                        "npuify failed on what this program imports: {name}: {error}",
-                        name=type(error).__name__,
-                        error=error,
-                    ),
-                )
+            said = phrase(
+                "npuify failed on what this program imports: {name}: {error}",
+                name=type(error).__name__,
+                error=error,
             )
+            failed.append(FileError(entry.file, said))
     return tuple(found), failed
+
+
+class _Judge:
+    """Says of each program what may decide its verdict.
+
+    Args:
+        programs: of the project.
+        run: what the run is about.
+        told: the files in which there is anything to say.
+        python: the project's Python files.
+        mattering: the findings that may decide.
+        operators: those of the project's own.
+        once: gives answers that rest on files alone.
+    """
+
+    def __init__(
+        self,
+        programs: Programs,
+        run: Run,
+        told: set[str],
+        python: frozenset[str],
+        mattering: Sequence[Finding],
+        operators: Sequence[NativeOperator],
+        once: Once,
+    ) -> None:
+        self._programs = programs
+        self._told = told
+        self._supporting = programs.graph.numbers.mask(run.project.supports_npu)
+        self._settings = _readers(told - python, programs, run.project)
+        ways = Ways(programs, run, once)
+        self._reaches = Reaches(programs, told, ways)
+        self._fails = cache(lambda file: _fails(programs.read(file), file, mattering, operators))
+        stops = self._stops = _lines_that_stop(mattering)
+        # Nothing here holds itself: the project's files would stay until the collector comes.
+        self._unsure_in = cache(lambda file: sorted(ways.unsure_lines(file, tuple(sorted(stops[file])))))
+        word = "cuda" if run.plan.style == "auto" else "npu"
+        self._starts_of = _starts(
+            programs,
+            lambda file: once(f"starts {file}", _STARTS, run.project, lambda view: tuple(_starts_in(file, view))),
+        )
+        self._on_cpu_of = _starts(
+            programs,
+            lambda file: once(f"on CPU {file}", _STARTS, run.project, lambda view: tuple(_on_cpu_in(file, view, word))),
+        )
+
+    def program(self, entry: str) -> Program:
+        """The program that is started by a file."""
+        supports = bool(self._supporting) and bool(self._supporting & self._programs.graph.reached_mask(entry))
+        starts = self._starts_of(entry) if supports else self._on_cpu_of(entry)
+        if not self._told:
+            return Program(entry, (), supports_npu=supports, starts=starts)
+        reach = self._reaches.of(entry)
+        aside = dict(reach.switched)
+        files = set(reach.files)
+        for file, place in reach.optional.items():
+            if self._fails(file):
+                aside[file] = phrase("the optional import at {place}", place=place)
+            else:
+                files.add(file)
+        return Program(
+            entry,
+            tuple(sorted(files)),
+            tuple(sorted({*reach.maybe, *_read_by(entry, self._settings, self._programs)})),
+            tuple(sorted(aside.items())),
+            supports,
+            starts,
+            tuple((file, line) for file in sorted(files & self._stops.keys()) for line in self._unsure_in(file)),
+        )
+
+
+def _lines_that_stop(findings: Iterable[Finding]) -> dict[str, set[int]]:
+    """The lines of each file on which something stops a program, whatever its options."""
+    lines: dict[str, set[int]] = {}
+    for one in findings:
+        if impact_of(one) is Impact.STOPS and not one.only_with:
+            lines.setdefault(one.file, set()).add(one.start.line)
+    return lines
 
 
 def _readers(files: Iterable[str], programs: Programs, project: ProjectIndex) -> dict[str, int]:

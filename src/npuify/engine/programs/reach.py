@@ -6,30 +6,17 @@ caught the program goes on without what it would have brought.
 
 from __future__ import annotations
 
-import ast
-import posixpath
-from functools import partial
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from npuify.engine.programs.nodes import beginning_of, function_around, is_only_for_types, last_name, names_of
+from npuify.engine.programs.ways import ANYWAY
 from npuify.project.closures import Closures, bits_of
-from npuify.project.import_graph import CHOOSING
-from npuify.rules.common.defaults.conditions import only_with
-from npuify.rules.common.packages.import_guards import has_fallback, may_not_run
-from npuify.rules.common.surely_run import surely_runs
-from npuify.rules.context import PythonFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
-    from npuify.analysis.project import ProjectIndex
+    from npuify.engine.programs.ways import Way, Ways
     from npuify.project.import_graph import ImportGraph, Statement
     from npuify.project.programs import Closure, Programs
-    from npuify.rules.run import Run
-
-
-T = TypeVar("T")
 
 
 class Reach(NamedTuple):
@@ -127,26 +114,6 @@ class _Found:
                 self.why[number] = why
 
 
-class Once(Protocol):
-    """Gives the answer to a question about the project; see :meth:`npuify.engine.kept.standing.Standing.once`."""
-
-    def __call__(self, key: str, sort: Any, project: ProjectIndex, answer: Callable[[ProjectIndex], T]) -> T: ...
-
-
-class _Way(NamedTuple):
-    """What has to be for an indented import to run."""
-
-    namers: tuple[str, ...] | None = None
-    """The files that name the function in which it stands; None where it runs without that."""
-    is_caught: bool = False
-    switch: str = ""
-    is_unsure: bool = False
-    """Nobody can tell whether the program comes to it."""
-
-
-_ANYWAY: Final = _Way()
-
-
 class _Asked(NamedTuple):
     """Which imports count."""
 
@@ -154,7 +121,7 @@ class _Asked(NamedTuple):
     caught: bool = False
     switched: bool = False
 
-    def leaves(self, way: _Way) -> bool:
+    def leaves(self, way: Way) -> bool:
         """Whether an import does not count."""
         return (
             (way.is_caught and not self.caught)
@@ -165,15 +132,6 @@ class _Asked(NamedTuple):
 
 _AS_FAR_AS: Final = (_Asked(unsure=False), _Asked(), _Asked(caught=True), _Asked(caught=True, switched=True))
 """What a program surely imports; what it may import; what it goes on without; what it imports only if asked to."""
-
-
-class _Choice(NamedTuple):
-    """An import by a name that is known only when it runs."""
-
-    folder: str
-    """From which it takes; empty: from anywhere."""
-    namers: tuple[str, ...] | None
-    """As those of :class:`_Way`."""
 
 
 class _AtOnce(Closures):
@@ -199,17 +157,15 @@ class Reaches:
 
     Args:
         programs: its programs.
-        run: what the run is about.
         told: files in which there is anything to say; how others are reached does not matter.
-        once: gives answers that rest on files alone.
+        ways: what has to be for their imports to run.
     """
 
-    def __init__(self, programs: Programs, run: Run, told: Collection[str], once: Once) -> None:
+    def __init__(self, programs: Programs, told: Collection[str], ways: Ways) -> None:
         self._programs = programs
         self._graph = programs.graph
         self._numbers = programs.graph.numbers
-        self._run = run
-        self._once = once
+        self._ways = ways
         self._told = self._numbers.mask(told)
         self._at_once = _AtOnce(programs.graph)
         self._imports: dict[int, _Imports] = {}
@@ -218,10 +174,8 @@ class Reaches:
         self._reached: dict[int, int] = {}
         self._leading = 0
         """Those of them that have indented imports which lead to files of the project."""
-        self._ways: dict[tuple[str, int], _Way | None] = {}
         self._masks: dict[tuple[str, ...], int] = {}
         self._below: dict[str, int] = {}
-        self._choices: dict[str, tuple[_Choice, ...]] = {}
         self._shared: dict[tuple[int, bool], tuple[_Found, ...]] = {}
 
     def of(self, entry: str) -> Reach:
@@ -315,8 +269,8 @@ class Reaches:
             open_ones = one.targets & ~found.files
             if open_ones != one.targets and not (open_ones and self._leads_on(open_ones, wanted)):
                 continue
-            way = self._way(one)
-            if way is None or way == _ANYWAY:
+            way = self._ways.to_import(one.file, one.line)
+            if way is None or way == ANYWAY:
                 # The next program need not ask again.
                 imports = self._imports[self._numbers.of(one.file)]
                 if one in imports.indented:
@@ -347,96 +301,16 @@ class Reaches:
             self._masks[files] = self._numbers.mask(files)
         return self._masks[files]
 
-    def unsure_lines(self, file: str, lines: tuple[int, ...]) -> frozenset[int]:
-        """Those of some lines of a file of which nobody can tell whether a program that has the file comes to them.
-
-        Args:
-            file: of Python; of others, none.
-            lines: where something stands.
-        """
-        if not file.endswith(".py"):
-            return frozenset()
-        asked = blake2b(repr(lines).encode(), digest_size=12).hexdigest()
-        key = f"unsure {file} {asked}"
-        return self._once(key, frozenset[int], self._run.project, lambda view: self._unsure_lines(file, lines, view))
-
-    def _unsure_lines(self, file: str, lines: tuple[int, ...], project: ProjectIndex) -> frozenset[int]:
-        python = self._python(file, project)
-        if python is None:
-            return frozenset()
-        found: list[ast.AST] = []
-        python.source.visit(lines, found.append)
-        first: dict[int, ast.AST] = {}
-        for node in found:
-            first.setdefault(getattr(node, "lineno", 0), node)
-        nodes = [(line, first[line]) for line in lines if line in first]
-        return frozenset(line for line, node in nodes if may_not_run(node, python) and not surely_runs(node, python))
-
-    def _way(self, indented: _Indented) -> _Way | None:
-        """What has to be for an import to run; None where it is in a text, or for types alone."""
-        key = (indented.file, indented.line)
-        if key not in self._ways:
-            self._ways[key] = self._once(
-                f"way {indented.file}:{indented.line}",
-                _Way | None,
-                self._run.project,
-                lambda view: self._read_way(*key, view),
-            )
-        return self._ways[key]
-
-    def _read_way(self, file: str, line: int, project: ProjectIndex) -> _Way | None:
-        python = self._python(file, project)
-        if python is None:
-            return _Way()
-        found: list[ast.AST] = []
-        python.source.visit([line], found.append)
-        imports = [one for one in found if isinstance(one, (ast.Import, ast.ImportFrom)) and one.lineno == line]
-        if not imports or is_only_for_types(imports[0], python):
-            return None
-        function = function_around(imports[0], python)
-        namers = self._namers_of(function, python) if function is not None else None
-        is_unsure = may_not_run(imports[0], python) and not surely_runs(imports[0], python)
-        return _Way(namers, has_fallback(imports[0], python), only_with(imports[0], python), is_unsure)
-
-    def _namers_of(self, function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> tuple[str, ...] | None:
-        """The files, besides its own, that name a function or take names from its module as text; None where its own
-        does."""
-        relative = file.source.relative
-        names, words = names_of(function, file)
-        if not names.isdisjoint(words) or b"globals" in words:
-            return None
-        naming = {one for name in names for one in file.project.files_with(name)}
-        naming.update(file.project.files_taking_from(relative))
-        return tuple(sorted(naming - {relative}))
-
     # --- imports by name ---
 
     def _by_name(self, wide: Closure, files: int) -> int:
         """What files may import by names that are known only when they run."""
         found = 0
         for file in self._numbers.listed(files & self._programs.choosing):
-            if file not in self._choices:
-                self._choices[file] = self._once(
-                    f"choices {file}",
-                    tuple[_Choice, ...],
-                    self._run.project,
-                    partial(self._listed_choices, file),
-                )
-            for choice in self._choices[file]:
+            for choice in self._ways.choices(file):
                 if choice.namers is None or self._mask(choice.namers) & files:
                     found |= self._reached_below(choice.folder)
         return found & wide.maybe
-
-    def _listed_choices(self, file: str, project: ProjectIndex) -> tuple[_Choice, ...]:
-        return tuple(self._choices_in(file, project))
-
-    def _choices_in(self, file: str, project: ProjectIndex) -> Iterator[_Choice]:
-        project.dependencies.add(file)
-        text = self._programs.read(file)
-        for match in CHOOSING.finditer(text):
-            choice = self._choice_at(file, text.count(b"\n", 0, match.start()) + 1, project)
-            if choice is not None:
-                yield choice
 
     def _reached_below(self, folder: str) -> int:
         """The files of a folder, all where it is empty, with what they import."""
@@ -444,37 +318,3 @@ class Reaches:
             inside = [one for one in self._programs.files if not folder or one.startswith(f"{folder}/")]
             self._below[folder] = self._graph.reached_mask(*inside)
         return self._below[folder]
-
-    def _choice_at(self, file: str, line: int, project: ProjectIndex) -> _Choice | None:
-        """The import by name on a line; None where an option keeps it from running."""
-        top = file.partition("/")[0] if "/" in file else ""
-        python = self._python(file, project)
-        if python is None:
-            return _Choice(top, None)
-        calls = [
-            node
-            for node in python.nodes_on_lines_with("import_module", "__import__", "spec_from_file_location", "locate")
-            if isinstance(node, ast.Call)
-            and node.lineno == line
-            and CHOOSING.match(f"{last_name(node.func)}(".encode())
-        ]
-        if len(calls) != 1:
-            return _Choice(top, None)
-        if only_with(calls[0], python):
-            return None
-        function = function_around(calls[0], python)
-        namers = self._namers_of(function, python) if function is not None else None
-        package = beginning_of(calls[0].args[0]) if calls[0].args else ""
-        if not package.endswith("."):
-            return _Choice(top, namers)
-        if package.startswith("."):
-            return _Choice(posixpath.dirname(file), namers)
-        first = package.partition(".")[0]
-        if not any(f"/{first}/" in f"/{one}" or f"/{first}.py" in f"/{one}" for one in self._programs.files):
-            return None  # of another package
-        place = self._graph.resolve(package.strip("."), file)
-        is_package = place is not None and place[1].endswith("__init__.py")
-        return _Choice(posixpath.dirname(place[1]) if place is not None and is_package else top, namers)
-
-    def _python(self, file: str, project: ProjectIndex) -> PythonFile | None:
-        return PythonFile.of_project(file, self._run._replace(project=project))
