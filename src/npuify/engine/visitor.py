@@ -33,7 +33,10 @@ _FOLLOWED = (
 """Modules whose names matter wherever they are used, under whatever name."""
 _BY_WORD = frozenset(("torch", "torch.distributed"))
 """Modules of whose names only those matter that hold a rule's word."""
-_LIBRARIES = ("ffcv", "torch", "flash_attn", "xformers", "tensorflow", "keras", "horovod", "timm", "vllm")
+_LIBRARIES = (
+    *("ffcv", "torch", "flash_attn", "xformers", "tensorflow", "keras", "horovod", "timm", "vllm"),
+    *("ctranslate2", "faster_whisper", "whisperx"),
+)
 """Packages whose names rules ask for."""
 _FUNCTIONS = frozenset(("__import__", "float", "getattr", "hasattr", "import_module", "open", "patch", "setattr"))
 """Functions of Python whose calls rules ask for."""

@@ -245,3 +245,30 @@ def test_an_image_whose_tag_is_a_variable() -> None:
 def test_what_belongs_to_torch_waits_for_it(text: str) -> None:
     assert output(text, name="install.sh") == text
     assert "torch==2.14.0 torch-npu==2.14.0" in output(text, unsafe=True, name="install.sh")
+
+
+_PLUGIN = (
+    "pip install vllm-ascend==0.23.0 --extra-index-url https://download.pytorch.org/whl/cpu "
+    "--extra-index-url https://mirrors.huaweicloud.com/ascend/repos/pypi"
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # To a shell, a bound without quotes is a redirection: what follows belongs to the first call all the same.
+        (
+            'pip install vllm>=0.4.1 rich "numpy<2.0.0"\n',
+            f'pip install vllm==0.23.0>=0.4.1 rich "numpy<2.0.0" && {_PLUGIN}\n',
+        ),
+        (
+            "pip install vllm > log.txt 2>&1 && make\n",
+            f"pip install vllm==0.23.0 > log.txt 2>&1 && {_PLUGIN} && make\n",
+        ),
+        ("(pip install vllm >/dev/null)\n", f"(pip install vllm==0.23.0 >/dev/null && {_PLUGIN})\n"),
+        ("pip install vllm 2>&1 | tee log\n", "pip install vllm==0.23.0 2>&1 | tee log\n"),
+        ("pip install vllm | tee log\n", "pip install vllm==0.23.0 | tee log\n"),
+    ],
+)
+def test_a_second_call_stands_behind_the_whole_first_one(before: str, after: str) -> None:
+    assert output(before, unsafe=True, name="install.sh") == after

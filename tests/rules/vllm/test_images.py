@@ -234,3 +234,48 @@ def test_a_chart_that_asks_for_cards_by_number_is_told_their_resource() -> None:
     assert output(after, unsafe=True, name="values.yaml") == after
     for kept in (f"{head}    requestGPU: 0\n", "pool:\n  requestGPU: 1\n"):
         assert output(kept, unsafe=True, name="values.yaml") == kept
+
+
+def test_options_of_another_container_of_a_pod_are_not_vllms() -> None:
+    text = pod(
+        "    - name: train\n      image: mine\n      command: [python, train.py, --device, cuda]\n"
+        f'    - name: llm\n      image: {CUDA}:v0.11.0\n      args: ["--model", "m", "--device", "cuda"]\n'
+    )
+    told = [one.start.line for one in findings(text, name="pod.yaml") if one.subject.startswith("vllm: ")]
+    assert told == [10]
+
+
+RESERVED = "{resources: {reservations: {devices: [{driver: nvidia, capabilities: [gpu]}]}}}\n"
+TRITON = "nvcr.io/nvidia/tritonserver:23.10-py3"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (f"docker run --gpus all -p 8000:8000 {TRITON} tritonserver --model-repository=/m\n", "start.sh"),
+        (f"docker run --runtime=nvidia {TRITON}\ndocker run --gpus=1 {TRITON}-sdk perf_analyzer\n", "start.sh"),
+        (
+            f"services:\n  triton:\n    image: {TRITON}\n    runtime: nvidia\n    deploy: {RESERVED}",
+            "compose.yaml",
+        ),
+        (f"services:\n  triton:\n    image: {TRITON}\n    gpus: all\n", "compose.yaml"),
+        (
+            pod(
+                f"    - name: triton\n      image: {TRITON}\n      resources:\n        limits:\n          nvidia.com/gpu: 1\n"
+            ),
+            "pod.yaml",
+        ),
+    ],
+)
+def test_a_server_without_a_build_gets_no_npus(text: str, name: str) -> None:
+    assert output(text, unsafe=True, name=name) == text
+    told = {one.code for one in findings(text, name=name)}
+    assert "NPU934" in told and told & {"NPU711", "NPU721", "NPU722"}
+
+
+def test_what_stands_beside_such_a_server_gets_its_npus() -> None:
+    text = pod(
+        f"    - name: triton\n      image: {TRITON}\n      resources:\n        limits:\n          nvidia.com/gpu: 1\n"
+        "    - name: app\n      image: mine\n      resources:\n        limits:\n          nvidia.com/gpu: 2\n"
+    )
+    assert output(text, unsafe=True, name="pod.yaml") == text.replace("nvidia.com/gpu: 2", "huawei.com/Ascend910: 2")

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.flows import flow_of
-from npuify.knowledge.frameworks.owners import framework_of, frameworks, methods, tables
+from npuify.knowledge.frameworks.owners import device_arguments, framework_of, frameworks, methods, tables, words
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
@@ -26,7 +26,9 @@ def owner_of_call(call: ast.Call, file: FileModel) -> Framework | None:
     found = framework_of(name) if name else None
     if found is None and isinstance(call.func, ast.Attribute):
         found = methods().get(call.func.attr)
-        if found is not None and not any(module.encode() in file.source.data for module in found.modules):
+        if found is not None and not any(
+            module.rpartition(".")[2].encode() in file.source.data for module in found.modules
+        ):
             return None
     return found
 
@@ -101,9 +103,7 @@ def owner_of_table(table: ast.expr, file: FileModel, model: Engine) -> Framework
     ``LLM(**options)``; ``LLMConfig(engine_kwargs=options)`` of Ray's.
     """
     data = file.source.data
-    if not any(module.encode() in data for module in frameworks()) and not any(
-        keyword.encode() in data for keyword in tables()
-    ):
+    if not any(word.encode() in data for word in words()) and not any(keyword.encode() in data for keyword in tables()):
         return None
     if b"**" not in data and not any(keyword.encode() in data for keyword in tables()):
         return None
@@ -128,7 +128,7 @@ def _hands_on(keyword: str, call: ast.Call, here: Occurrence) -> Framework | Non
 def owner_of_given_table(table: ast.expr, file: FileModel, model: Engine) -> Framework | None:
     """The framework that is given a dictionary, spread or as an argument: ``xgboost.train(options, data)``."""
     data = file.source.data
-    if not any(module.encode() in data for module in frameworks()):
+    if not any(word.encode() in data for word in words()):
         return owner_of_table(table, file, model)
     for occurrence in flow_of(table, file, model).occurrences:
         parent = occurrence.file.parent(occurrence.node)
@@ -138,6 +138,31 @@ def owner_of_given_table(table: ast.expr, file: FileModel, model: Engine) -> Fra
             if found is not None:
                 return found
     return owner_of_table(table, file, model)
+
+
+def owner_of_entry(node: ast.expr, file: FileModel, model: Engine) -> Framework | None:
+    """The framework that is given a table with a device in it: ``lightgbm.train({"device_type": "cuda"}, data)``.
+
+    Args:
+        node: the value of an entry, or what a conditional expression there gives.
+        file: where it stands.
+        model: follows the table.
+    """
+    value: ast.expr = node
+    table = file.parent(value)
+    while isinstance(table, ast.IfExp) and value is not table.test:
+        value, table = table, file.parent(table)
+    if isinstance(table, ast.Dict) and value in table.values:
+        key = table.keys[table.values.index(value)]
+        name = key.value if isinstance(key, ast.Constant) else None
+    elif isinstance(table, ast.keyword) and isinstance(call := file.parent(table), ast.Call):
+        name = table.arg if isinstance(call.func, ast.Name) and call.func.id == "dict" else None
+        table = call
+    else:
+        return None
+    if not isinstance(table, ast.expr) or not isinstance(name, str) or name not in device_arguments():
+        return None
+    return owner_of_given_table(table, file, model)
 
 
 def owner_of_object(node: ast.expr, file: FileModel) -> Framework | None:

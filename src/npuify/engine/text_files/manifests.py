@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.device_names import DEVICE_NAME
+from npuify.engine.text_files.containers import Containers, image_of
 from npuify.engine.text_files.script import judge_script
 from npuify.language import phrase
 from npuify.model import Severity
@@ -24,11 +25,11 @@ from npuify.rules.environment.containers import (
 )
 from npuify.rules.environment.options import counterpart, judge_pair, pairs
 from npuify.rules.environment.serving_commands import chart_command, service_of, written_out
-from npuify.rules.environment.serving_images import is_vllm_image, judge_repository
+from npuify.rules.environment.serving_images import WITHOUT_BUILD, is_vllm_image, judge_repository
 from npuify.rules.environment.settings import DEVICE, judge_option
 from npuify.rules.environment.shell_commands import NVIDIA_COMMAND, judge_command
 from npuify.rules.stacks.options import judge_stack_options, stack_of
-from npuify.rules.vllm.options import is_serving_image, judge_vllm_options, options_of_vllm
+from npuify.rules.vllm.options import judge_vllm_options, options_of_vllm
 from npuify.source.shell import Command, Word
 
 if TYPE_CHECKING:
@@ -68,7 +69,6 @@ _IMAGE_KEYS = frozenset(
 )
 _EXPRESSION = re.compile(rb"\$\{\{.*?\}\}", re.DOTALL)
 _GPUS_OPTION = re.compile(r"--gpus(?:=|\s+)\S+|--runtime(?:=|\s+)nvidia\b")
-_STARTS_VLLM = re.compile(r"(?:^|[\s/;&])vllm serve\b|\bvllm\.entrypoints\.")
 _RESOURCE = "nvidia.com/gpu"
 _NPU_RESOURCE = "huawei.com/Ascend910"
 
@@ -84,15 +84,7 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
     workflow = is_workflow(file.relative)
     lists: dict[int, list[Value]] = {}
     labelled: set[int] = set()
-    serving = {
-        value.path[:-1]
-        for value in document.values
-        if (value.key == "image" and is_serving_image(_image_of(value)[0]))
-        or (value.key == "engine" and value.text == "VLLM")
-    }
-    serving |= {
-        value.path[:-2] for value in document.values if value.key == "repository" and is_serving_image(value.text)
-    }
+    containers = Containers(document, file.data)
     for value in document.values:
         key = value.key.lower().replace("-", "_")
         is_served = key in _SERVER_ARGUMENTS and file.framework == "vLLM"
@@ -105,25 +97,25 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
         ):
             # Escapes would move what stands behind them.
             if "\\" not in value.text or value.quote != '"':
-                of_server = value.path[:-1] in serving
+                of_server = containers.serves_vllm(value.path[:-1], value.start)
                 judge_script(shell, value.start, value.end, file, options, of_vllm=of_server)
         elif key in _IMAGE_KEYS:
-            image, place = _image_of(value)
+            image, place = image_of(value)
             command = written_out(service_of(value, document, file.data), file.data) if is_vllm_image(image) else None
             judge_image(image, place, file, command)
         elif key == "repository":
             judge_repository(value, document, file, chart_command(value, document, file.data))
-        _judge_request(value, key, document, file, labelled, is_workflow=workflow)
-    _judge_reservations(document, file)
-    # Where the image is written elsewhere, as in templates of charts, the command tells whose its arguments are.
-    serving |= {
-        values[0].path[:-2] for values in lists.values() if _STARTS_VLLM.search(" ".join(one.text for one in values))
-    }
+        _judge_request(value, key, document, file, labelled, containers, is_workflow=workflow)
+    _judge_reservations(document, file, containers)
+    containers.add_commands(lists.values())
     for values in lists.values():
         words = [_word(value) for value in values]
         program = options.program([word.value for word in words], file.relative.rpartition("/")[0])
         holder = values[0].path[:-2]
-        is_given = holder in serving or values[0].key.lower().replace("-", "_") in _SERVER_ARGUMENTS
+        is_given = (
+            containers.serves_vllm(holder, values[0].start)
+            or values[0].key.lower().replace("-", "_") in _SERVER_ARGUMENTS
+        )
         of_vllm = words if is_given else options_of_vllm(words)
         if of_vllm:
             judge_vllm_options(of_vllm, file.data, file, are_items=True)
@@ -140,25 +132,12 @@ def judge_manifest(document: Document, file: TextFile, options: ProgramOptions) 
                 _report_gpus(value, value.text, file)
         if words and values[0].key not in _OPTION_KEYS:
             judge_command(Command(tuple(words), words[0].start, words[-1].end, False), file)
-    _judge_resources(document, file)
+    _judge_resources(document, file, containers)
     judge_cards_of_chart(document, file)
     for value in document.values:
         _judge_key(value.path, value.key_start, value.key_end, value, file)
     for one in document.keys:
         _judge_key(one.path, one.start, one.end, None, file)
-
-
-_DEFAULT_IMAGE = re.compile(r"\$\{\w+:?-(?P<image>[^${}]+)\}")
-
-
-def _image_of(value: Value) -> tuple[str, tuple[int, int]]:
-    """The image that a setting names, also as the default of a variable, and where it stands."""
-    default = _DEFAULT_IMAGE.fullmatch(value.text)
-    if default is not None and len(value.text) == value.end - value.start:
-        first, last = default.span("image")
-        return default["image"], (value.start + first, value.start + last)
-    prefix = "docker:" if value.text.startswith("docker:") else ""
-    return value.text.removeprefix(prefix), (value.start + len(prefix), value.end)
 
 
 def _unknown(match: re.Match[bytes]) -> bytes:
@@ -209,7 +188,7 @@ def _names_runner(value: Value, key: str, relative: str) -> bool:
     return key in ("runs_on", "runner", "selected_runner", "resource_class")
 
 
-def _judge_reservations(document: Document, file: TextFile) -> None:
+def _judge_reservations(document: Document, file: TextFile, containers: Containers) -> None:
     """Report NVIDIA's devices that a service of compose reserves: by their driver, or by what they can do alone."""
     drivers: list[Value] = []
     able: list[Value] = []
@@ -222,10 +201,10 @@ def _judge_reservations(document: Document, file: TextFile) -> None:
         if one.text == "nvidia":
             beside = next((other for other in able if _is_beside(one, other, able)), one)
             place = min(one.start, beside.start), max(one.end, beside.end)
-            _report_reservation(place, one.path, document, file)
+            _report_reservation(place, one.path, document, file, containers)
     for other in able:
         if not any(_is_beside(one, other, able) for one in drivers):
-            _report_reservation((other.start, other.end), other.path, document, file)
+            _report_reservation((other.start, other.end), other.path, document, file, containers)
 
 
 def _is_beside(driver: Value, capability: Value, able: list[Value]) -> bool:
@@ -237,30 +216,43 @@ def _is_beside(driver: Value, capability: Value, able: list[Value]) -> bool:
     )
 
 
-def _report_reservation(place: tuple[int, int], path: tuple[str, ...], document: Document, file: TextFile) -> None:
+def _report_reservation(
+    place: tuple[int, int], path: tuple[str, ...], document: Document, file: TextFile, containers: Containers
+) -> None:
+    is_without = containers.lacks_build(path, place[0])
     file.report(
         COMPOSE,
         place,
         phrase("the reservation of NVIDIA's devices has no counterpart in compose"),
-        edits=npus_of_service(path, document, file),
+        edits=() if is_without else npus_of_service(path, document, file),
         subject="deploy.resources.reservations.devices",
-        advice=phrase("take the reservation out, and list devices and volumes of the service: ")
+        advice=WITHOUT_BUILD
+        if is_without
+        else phrase("take the reservation out, and list devices and volumes of the service: ")
         + phrase(CONTAINER_NEEDS),
     )
 
 
 def _judge_request(
-    value: Value, key: str, document: Document, file: TextFile, seen: set[int], *, is_workflow: bool
+    value: Value,
+    key: str,
+    document: Document,
+    file: TextFile,
+    seen: set[int],
+    containers: Containers,
+    *,
+    is_workflow: bool,
 ) -> None:
     place = (value.start, value.end)
+    is_without = containers.lacks_build(value.path, value.start)
     if key == "runtime" and value.text == "nvidia":
         file.report(
             COMPOSE,
             place,
             NVIDIA_RUNTIME,
-            edits=[(*place, "ascend")],
+            edits=() if is_without else [(*place, "ascend")],
             subject="runtime",
-            advice=ASCEND_RUNTIME,
+            advice=WITHOUT_BUILD if is_without else ASCEND_RUNTIME,
         )
     elif key in _MOUNTED and (match := NVIDIA_PLACE.match(value.text)) is not None and _gives(value):
         file.report(
@@ -275,9 +267,9 @@ def _judge_request(
             COMPOSE,
             place,
             phrase("gpus gives a service NVIDIA's GPUs"),
-            edits=npus_of_service(value.path, document, file),
+            edits=() if is_without else npus_of_service(value.path, document, file),
             subject="gpus",
-            advice=CONTAINER_NEEDS,
+            advice=WITHOUT_BUILD if is_without else CONTAINER_NEEDS,
         )
     elif key in ("options", "docker_options", "runargs") and (match := _GPUS_OPTION.search(value.text)) is not None:
         _report_gpus(value, match.group(), file)
@@ -330,13 +322,14 @@ def _is_resource(path: tuple[str, ...]) -> bool:
     return path[-1:] == (_RESOURCE,) and path[-2:-1] in (("limits",), ("requests",))
 
 
-def _judge_resources(document: Document, file: TextFile) -> None:
+def _judge_resources(document: Document, file: TextFile, containers: Containers) -> None:
     """Requests and limits of the same containers, which must be equal, change together."""
-    groups: dict[tuple[str, ...], list[Value]] = {}
+    groups: dict[tuple[tuple[str, ...], bool], list[Value]] = {}
     for value in document.values:
         if _is_resource(value.path):
-            groups.setdefault(value.path[:-2], []).append(value)
-    for values in groups.values():
+            is_without = containers.lacks_build(value.path, value.start)
+            groups.setdefault((value.path[:-2], is_without), []).append(value)
+    for (_, is_without), values in groups.items():
         first = values[0]
         counts = {int(value.text) for value in values if value.text.isdigit()}
         unusual = sorted(counts - {0, 1, 2, 4, 8, 16})
@@ -348,9 +341,11 @@ def _judge_resources(document: Document, file: TextFile) -> None:
                 RESOURCE=_RESOURCE,
                 NPU_RESOURCE=_NPU_RESOURCE,
             ),
-            edits=[(value.key_start, value.key_end, _NPU_RESOURCE) for value in values],
+            edits=() if is_without else [(value.key_start, value.key_end, _NPU_RESOURCE) for value in values],
             subject=_RESOURCE,
-            advice=phrase("huawei.com/Ascend310P for the 310P, huawei.com/npu for the 950")
+            advice=WITHOUT_BUILD
+            if is_without
+            else phrase("huawei.com/Ascend310P for the 310P, huawei.com/npu for the 950")
             + (
                 phrase("; the scheduler for Ascend may refuse {unusual}: take 1, 2, 4 or 8 a node", unusual=unusual[0])
                 if unusual

@@ -19,7 +19,11 @@ class Framework(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     name: str
     modules: tuple[str, ...]
-    """Top-level modules."""
+    """Top-level modules, or names of two or three parts where not all of a module is meant."""
+    arguments: tuple[str, ...] = ("device",)
+    """Parameters of its functions that name a device."""
+    positions: tuple[str, ...] = ()
+    """The same by position, from 0: ``WhisperModel:1``."""
     methods: tuple[str, ...] = ()
     """Methods of its objects that no other library has: they tell whose object it is, where nothing else does."""
     tables: tuple[str, ...] = ()
@@ -44,6 +48,18 @@ def frameworks() -> Mapping[str, Framework]:
 
 
 @cache
+def device_arguments() -> frozenset[str]:
+    """Every parameter that names a device to one of the frameworks."""
+    return frozenset(name for row in frameworks().values() for name in row.arguments)
+
+
+@cache
+def words() -> tuple[str, ...]:
+    """One word for each module, which stands in every file that imports it."""
+    return tuple(sorted({module.rpartition(".")[2] for module in frameworks()}))
+
+
+@cache
 def methods() -> Mapping[str, Framework]:
     """The rows by the methods that tell whose an object is."""
     return {method: row for row in frameworks().values() for method in row.methods}
@@ -62,5 +78,5 @@ def tables() -> Mapping[str, tuple[tuple[str, Framework], ...]]:
 
 def framework_of(qualname: str) -> Framework | None:
     """The framework that a qualified name belongs to; None for PyTorch and everything else."""
-    known = frameworks()
-    return known.get(qualname.partition(".")[0]) or known.get(".".join(qualname.split(".")[:3]))
+    known, parts = frameworks(), qualname.split(".")
+    return known.get(parts[0]) or known.get(".".join(parts[:3])) or known.get(".".join(parts[:2]))

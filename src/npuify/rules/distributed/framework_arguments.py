@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 
+_STANDS_ON = {"transformers": ("trl", "sentence_transformers")}
+"""Libraries whose classes derive from those of another one, and take its arguments."""
+
+
 @cache
 def _by_name() -> dict[str, list[ArgumentFact]]:
     found: dict[str, list[ArgumentFact]] = {}
@@ -35,7 +39,7 @@ def _words() -> tuple[str, ...]:
             words.add(row.method)
         elif row.values:
             words |= {value.rstrip("*") for value in row.values if len(value) > 6}
-            words |= {f'{row.keyword}="{value}"' for value in row.values if len(value) <= 6}
+            words |= {f'{row.keyword}="{value}"' for value in row.values if len(value) <= 6 and value != "True"}
             # Where an option gives the value, it stands elsewhere.
             words |= {f"{row.keyword}="} if row.severity is Severity.ERROR else set()
         else:
@@ -49,7 +53,9 @@ def _words() -> tuple[str, ...]:
     Safety.REVIEW,
     Severity.ERROR,
     words=_words(),
-    also_in_file=tuple(sorted({row.package for row in arguments()})),
+    also_in_file=tuple(
+        sorted({*(row.package for row in arguments()), *(one for on in _STANDS_ON.values() for one in on)})
+    ),
     without_torch=True,
     evidence=Evidence.DOCUMENTED,
     source="table of arguments",
@@ -82,7 +88,8 @@ def framework_argument(node: ast.keyword | ast.Call | ast.AnnAssign, file: Pytho
     else:
         rows = [row for row in _by_name().get(node.arg or "", ()) if row.keyword]
     for row in rows:
-        if not file.contains(row.package.encode()) or row.package in file.project.packages:
+        holders = (row.package, *_STANDS_ON.get(row.package, ()))
+        if not any(file.contains(one.encode()) for one in holders) or row.package in file.project.packages:
             continue
         if isinstance(node, ast.Call) or _means(node.value, row):
             yield _report(node, row, file)
@@ -112,6 +119,8 @@ def _means(value: ast.expr, row: ArgumentFact) -> bool:
 def _is_meant(value: object, row: ArgumentFact) -> bool:
     if not row.values:
         return bool(value)
+    if isinstance(value, bool):
+        return str(value) in row.values
     return isinstance(value, str) and any(
         value == word or (word.endswith("*") and value.startswith(word[:-1])) for word in row.values
     )
@@ -122,7 +131,7 @@ def _asked_for(node: ast.keyword, row: ArgumentFact, file: PythonFile) -> Iterat
     if row.severity is not Severity.ERROR:
         return
     known = by_default(node.value, file)
-    if row.values:
+    if row.values and row.values != ("True",):
         # Which of many values a program will be asked for, nobody knows: its default alone is told.
         if known is not None and _is_meant(known.value, row):
             yield _report(node, row, file)
@@ -157,7 +166,7 @@ def _report(node: ast.keyword | ast.expr, row: ArgumentFact, file: PythonFile) -
         severity = Severity.INFO
     subject = row.keyword or row.method
     return file.report(
-        place,
+        node if "gpu" in row.keyword else place,  # a word of CUDA's is accounted for with its value
         row.message,
         edits=edits,
         severity=severity,

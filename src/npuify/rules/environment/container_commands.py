@@ -18,7 +18,13 @@ from npuify.rules.environment.containers import (
     judge_image,
 )
 from npuify.rules.environment.serving_commands import in_front
-from npuify.rules.environment.serving_images import is_vllm_image, npu_image, report_image
+from npuify.rules.environment.serving_images import (
+    WITHOUT_BUILD,
+    is_vllm_image,
+    npu_image,
+    report_image,
+    without_build,
+)
 from npuify.rules.text_file import listed
 from npuify.source.shell import UNKNOWN
 
@@ -75,6 +81,7 @@ def judge_container(words: tuple[Word, ...], file: TextFile) -> None:
 def _container(words: tuple[Word, ...], file: TextFile) -> None:
     values = [word.value for word in words]
     has_gpus = any(value.split("=")[0] == "--gpus" for value in values)
+    is_without = any(without_build(value) for value in values)
     for at, word in enumerate(words):
         value = word.value
         if value == "--gpus" and at + 1 < len(words):
@@ -91,9 +98,9 @@ def _container(words: tuple[Word, ...], file: TextFile) -> None:
                 CONTAINER,
                 (word.start, word.end),
                 NVIDIA_RUNTIME,
-                edits=[edit],
+                edits=[] if is_without else [edit],
                 subject="--runtime",
-                advice=ASCEND_RUNTIME,
+                advice=WITHOUT_BUILD if is_without else ASCEND_RUNTIME,
             )
             continue
         else:
@@ -112,7 +119,7 @@ def _container(words: tuple[Word, ...], file: TextFile) -> None:
             elif at and not value.startswith("-") and words[at - 1].value not in _NAMING:
                 _image(word, file, _served(words, at, file))
             continue
-        devices = _devices(given)
+        devices = "" if is_without else _devices(given)
         if file.kind == "unit" and "$(" in devices:
             devices = ""  # systemd runs no shell
         file.report(
@@ -121,7 +128,7 @@ def _container(words: tuple[Word, ...], file: TextFile) -> None:
             "--gpus gives a container NVIDIA's GPUs",
             edits=[(word.start, end, f"{devices} {MOUNTS}")] if devices else (),
             subject="--gpus",
-            advice="" if devices else CONTAINER_NEEDS,
+            advice="" if devices else WITHOUT_BUILD if is_without else CONTAINER_NEEDS,
         )
 
 

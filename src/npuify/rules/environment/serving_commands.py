@@ -51,22 +51,36 @@ def entry_point(row: VllmSet) -> str:
     return 'ENTRYPOINT ["python3", "-m", "vllm.entrypoints.openai.api_server"]'
 
 
-def service_of(image: Value, document: Document, data: bytes) -> Service:
-    """The container that has an image.
+def place_of_container(prefix: tuple[str, ...], at: int, document: Document, data: bytes) -> tuple[int, int]:
+    """From where to where a container stands in a file.
 
     Members of lists have the same path, so that what belongs to one container is told by where it stands: between the
     dash (or the brace) that begins it and the next one.
+
+    Args:
+        prefix: the path of the container.
+        at: where something of it stands.
+        document: the file's settings.
+        data: the file.
     """
-    prefix = image.path[:-1]
     first, last = 0, len(data)
     if prefix[-1:] == ("#",):
         keys = [(one.path, one.key_start) for one in document.values if one.key_end]
         keys += [(one.path, one.start) for one in document.keys]
         begins = sorted(
-            at for path, at in keys if path[:-1] == prefix and _NEW_ITEM.search(data, max(0, at - 200), at) is not None
+            place
+            for path, place in keys
+            if path[:-1] == prefix and _NEW_ITEM.search(data, max(0, place - 200), place) is not None
         )
-        first = max((at for at in begins if at <= image.start), default=0)
-        last = min((at for at in begins if at > image.start), default=len(data))
+        first = max((one for one in begins if one <= at), default=0)
+        last = min((one for one in begins if one > at), default=len(data))
+    return first, last
+
+
+def service_of(image: Value, document: Document, data: bytes) -> Service:
+    """The container that has an image."""
+    prefix = image.path[:-1]
+    first, last = place_of_container(prefix, image.start, document, data)
     own: dict[str, list[Value]] = {}
     for value in document.values:
         if value.path[: len(prefix)] == prefix and first <= value.start < last and len(value.path) > len(prefix):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety
@@ -23,28 +23,52 @@ PLUGIN_IMAGE = "quay.io/ascend/vllm-ascend"
 _VLLM = re.compile(r"(?:(?:docker\.io|index\.docker\.io)/)?vllm/vllm-openai(?::(?P<tag>[^@\s]+))?(?:@\S+)?")
 _VERSION = re.compile(r"v?(?P<version>\d+(?:\.\d+)*(?:\.post\d+|rc\d+)?)")
 _FOR_OTHER_CHIPS = {"A3": "-a3", "310P": "-310p", "950": "-950dt"}
+
+
+class _Other(NamedTuple):
+    """An image that serves models on GPUs, and is not vLLM's."""
+
+    message: str
+    advice: str
+    has_build: bool = False
+    """Whether a build of the same server for NPUs can be had; without one, a container of it gets no NPUs."""
+
+
 _OTHERS = {
-    re.compile(r"lmcache/vllm-openai(?::\S*)?"): (
+    re.compile(r"lmcache/vllm-openai(?::\S*)?"): _Other(
         "LMCache's image of vLLM is built for CUDA",
         "use quay.io/ascend/vllm-ascend with LMCache-Ascend from source, and start it with vllm serve MODEL",
+        has_build=True,
     ),
-    re.compile(r"(?:docker\.io/)?lmsysorg/sglang(?::(?!.*(?:npu|cann))\S*)?"): (
+    re.compile(r"(?:docker\.io/)?lmsysorg/sglang(?::(?!.*(?:npu|cann))\S*)?"): _Other(
         "SGLang's own image is for CUDA",
         "use lmsysorg/sglang:VERSION-cann8.5.0-910b (or -a3), or build it with sgl-kernel-npu; --device npu",
+        has_build=True,
     ),
-    re.compile(r"nvcr\.io/nvidia/tritonserver:\S+"): (
+    re.compile(r"nvcr\.io/nvidia/tritonserver:\S+"): _Other(
         "Triton Inference Server has no build for Ascend",
-        "serve with MindIE or vllm-ascend; clients that speak HTTP or gRPC stay where the server speaks the same",
+        "serve language models with vllm serve of quay.io/ascend/vllm-ascend or with MindIE; compile ONNX models with "
+        "atc --framework=5 --soc_version=..., and run the .om files with ais_bench or pyACL; clients that speak HTTP "
+        "or gRPC stay where the server speaks the same; npuify explain tritonserver lists the steps",
     ),
-    re.compile(r"ghcr\.io/huggingface/text-(?:generation|embeddings)-inference\S*"): (
+    re.compile(r"ghcr\.io/huggingface/text-(?:generation|embeddings)-inference\S*"): _Other(
         "text-generation-inference has no image for Ascend",
         "serve with vllm serve of quay.io/ascend/vllm-ascend, which speaks the API of OpenAI",
     ),
-    re.compile(r"nvcr\.io/nvidia/tensorrt\S*"): (
+    re.compile(r"nvcr\.io/nvidia/tensorrt\S*"): _Other(
         "TensorRT has no build for Ascend",
         "convert ONNX with atc --framework=5 --soc_version=..., or leave TensorRT out and use torch_npu",
     ),
 }
+WITHOUT_BUILD = (
+    "leave it until the image is replaced: no build of it for NPUs is there, and what serves in its place gets the NPUs"
+)
+"""What is said of the GPUs that a container asks for whose image is :func:`without_build`."""
+
+
+def without_build(image: str) -> bool:
+    """Whether an image is one of a server that has no build for NPUs: NPUs given to its container serve nobody."""
+    return any(pattern.fullmatch(image) and not row.has_build for pattern, row in _OTHERS.items())
 
 
 @listed(
@@ -129,9 +153,9 @@ def judge_serving_image(
             edits = [(*place, new), *command]
         report_image(image, place, choice, edits, file)
         return True
-    for pattern, (message, advice) in _OTHERS.items():
+    for pattern, row in _OTHERS.items():
         if pattern.fullmatch(image):
-            file.report(SERVING, place, message, subject=image.partition(":")[0], advice=advice)
+            file.report(SERVING, place, row.message, subject=image.partition(":")[0], advice=row.advice)
             return True
     return False
 

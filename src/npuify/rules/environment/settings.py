@@ -129,7 +129,10 @@ def judge_settings(document: Document, file: TextFile) -> None:
             value = value._replace(
                 text=fallback.group("value"), start=value.start + start, end=value.start + end, quote="'"
             )
-        named = _judge_name(value, file, is_data=is_data) if counterpart(value.text) else _judge_code(value, file)
+        if counterpart(value.text):
+            named = _judge_of_another(value, document, file) or _judge_name(value, file, is_data=is_data)
+        else:
+            named = _judge_code(value, file)
         if not named:
             _judge_fact(value.path, value.text, (value.start, value.end), file)
     _judge_variables(document, file)
@@ -174,6 +177,38 @@ def judge_unreadable(problem: str, line: int, file: TextFile) -> None:
                 "write {counterpart} if a program reads this file nevertheless", counterpart=counterpart(value)
             ),
         )
+
+
+_OF_ANOTHER = {
+    "XGBoost and LightGBM": frozenset(
+        ("tree_method", "num_leaves", "boosting_type", "booster", "min_child_weight", "colsample_bytree", "grow_policy")
+    ),
+    "CTranslate2": frozenset(("compute_type", "cpu_threads", "vad_filter")),
+}
+"""Settings that only these libraries have: a device beside them is theirs."""
+
+
+def _judge_of_another(value: Value, document: Document, file: TextFile) -> bool:
+    """Report a device that stands among the settings of a library which has no word for an NPU.
+
+    Returns:
+        Whether it does.
+    """
+    if is_backend(value.text) or value.key not in ("device", "device_type"):
+        return False
+    beside = {one.key for one in document.values if one.path[:-1] == value.path[:-1]}
+    library = next((name for name, keys in _OF_ANOTHER.items() if keys & beside), "")
+    if library:
+        file.report(
+            DEVICE,
+            (value.start, value.end),
+            phrase(
+                "{key} stands among settings of {library}: on the CPU and on CUDA only", key=value.key, library=library
+            ),
+            subject="cuda",
+            advice="write cpu, or leave it out",
+        )
+    return bool(library)
 
 
 def _judge_name(value: Value, file: TextFile, *, is_data: bool) -> bool:

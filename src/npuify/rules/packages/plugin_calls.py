@@ -15,9 +15,16 @@ if TYPE_CHECKING:
     from npuify.source.pip_command import PipCommand
 
 _PIP = re.compile(
-    rb"(?:(?:sudo[ \t]+)?(?:\S*python[\d.]*[ \t]+-m[ \t]+)?(?:uv[ \t]+)?\S*\bpip[\d.]*)[^;&|\r\n]*?\binstall\b"
+    rb"(?:(?:sudo[ \t]+)?(?:[^\s(){};&|`]*python[\d.]*[ \t]+-m[ \t]+)?(?:uv[ \t]+)?[^\s(){};&|`]*\bpip[\d.]*)"
+    rb"[^;&|\r\n]*?\binstall\b"
 )
 _OPTIONS = re.compile(rb"[ \t]--?(?:e|editable|r|requirement|U|upgrade|pre|c|constraint)\b")
+_REDIRECTED = re.compile(
+    rb"[ \t]*(?:\d*[<>]{1,2}&?|&>{1,2})(?:[<>]&|&>|\"[^\"\r\n]*\"|'[^'\r\n]*'|\\\r?\n|[^;&|#()\r\n\"'\\])*"
+)
+"""A redirection and what follows it in its command: a bound without quotes (``vllm>=0.4 tqdm``) is one to a shell."""
+_OPENED = re.compile(rb"[ \t]*\d*[<>]\Z")
+_PIPED = re.compile(rb"[ \t]*\|(?!\|)")
 _VLLM = re.compile(rb"(?m)^\s*vllm\b(?:\[[\w,-]*\])?\s*(?P<specifier>[=<>!~][^\s;]*)?")
 _PADDLE = re.compile(rb"(?m)^\s*paddlepaddle-gpu\b\s*(?P<specifier>[=<>!~][^\s;]*)?")
 
@@ -96,6 +103,13 @@ def _behind(command: PipCommand, data: bytes, wanted: str) -> Replacement | None
     last = max((span[1] for span in command.arguments), default=0)
     end = max(command.start + len(command.text.rstrip(b" \t\r\n\\")), last)
     if not calls or command.is_words or b"\n" in data[command.start : end].replace(b"\\\n", b""):
+        return None
+    opened = _OPENED.search(data, command.start, end)
+    end = opened.start() if opened is not None else end
+    redirected = _REDIRECTED.match(data, end)
+    if redirected is not None:
+        end += len(redirected.group().rstrip(b" \t\r\n\\"))
+    if _PIPED.match(data, end):
         return None
     call = _OPTIONS.sub(b"", calls[-1].group())
     return (end, end, f" && {call.decode()} {wanted}")

@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.engine import Reach
-from npuify.analysis.flow.owners import owner_of, owner_of_given_table
-from npuify.knowledge.frameworks.owners import frameworks
+from npuify.analysis.flow.owners import owner_of, owner_of_entry
+from npuify.knowledge.frameworks.owners import frameworks, words
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.edits.renaming import replace_in_literal
@@ -33,7 +33,7 @@ _SETTLED_ELSEWHERE = frozenset(("vLLM", "PaddlePaddle"))
     "device-of-another-library",
     Safety.REVIEW,
     words=('"cuda', "'cuda", '"nccl', "'nccl", '"gpu', "'gpu"),
-    also_in_file=(*sorted(frameworks()), "executionprovider"),
+    also_in_file=(*(word.lower() for word in words()), "executionprovider"),
     without_torch=True,
     evidence=Evidence.PACKAGE,
     source="the table of frameworks; npuify says the source with each finding",
@@ -62,7 +62,7 @@ def device_of_another_library(node: ast.Constant, file: PythonFile) -> Iterator[
     match = _DEVICE.fullmatch(node.value)
     if match is None and node.value.lower() != "nccl":
         return
-    framework = owner_of(node, file.model) or _owner_of_entry(node, file)
+    framework = owner_of(node, file.model) or owner_of_entry(node, file.model, file.reaching(Reach.FILE))
     if framework is None and match is not None and _is_answer_of_jax(node, file):
         jax = frameworks()["jax"]
         yield file.report(
@@ -109,22 +109,6 @@ def device_of_another_library(node: ast.Constant, file: PythonFile) -> Iterator[
         subject=f"{framework.name}: {node.value}",
         advice=framework.advice,
     )
-
-
-def _owner_of_entry(node: ast.Constant, file: PythonFile) -> Framework | None:
-    """The framework that is given a table with a device in it: ``lightgbm.train({"device_type": "cuda"}, data)``."""
-    table = file.parent(node)
-    if isinstance(table, ast.Dict) and node in table.values:
-        key = table.keys[table.values.index(node)]
-        name = key.value if isinstance(key, ast.Constant) else None
-    elif isinstance(table, ast.keyword) and isinstance(call := file.parent(table), ast.Call):
-        name = table.arg if isinstance(call.func, ast.Name) and call.func.id == "dict" else None
-        table = call
-    else:
-        return None
-    if not isinstance(table, ast.expr) or not isinstance(name, str) or "device" not in name:
-        return None
-    return owner_of_given_table(table, file.model, file.reaching(Reach.FILE))
 
 
 def _is_answer_of_jax(node: ast.Constant, file: PythonFile) -> bool:

@@ -39,7 +39,9 @@ def computes(tree: ast.Module, file: PythonFile) -> bool:
     if _GRAPHS.search(data):
         return True
     if _CALLS.search(data) is not None:
-        return file.contains(b"keras") or any(_is_own(item, file) for item in tree.body)
+        if file.contains(b"keras"):
+            return True
+        return any(_is_own(item, file) for item in tree.body) and not _models(file).of_another
     return not prepares(file.source.relative) and imports_a_model(file)
 
 
@@ -67,6 +69,19 @@ def is_of_another(file: PythonFile) -> bool:
 
 _IMPORTS_TORCH = re.compile(rb"(?:^|[\r\n])[ \t]*(?:import|from)[ \t]+torch\b")
 _TORCH_MODEL = re.compile(rb"\btorch\.nn\b|\bnn\.Module\b|\btorch\.optim\b|\.backward\(|\.cuda\(|\btorch\.device\b")
+_JAX_MODEL = re.compile(
+    rb"(?:^|[\r\n])[ \t]*(?:import|from)[ \t]+(?:flax|haiku|optax|equinox)\b|\bjax\.(?:grad|value_and_grad|pmap)\b"
+)
+
+
+class _Models(NamedTuple):
+    """What the project's modules that a program imports have."""
+
+    trains: bool
+    """Whether one trains or runs a model of TensorFlow's."""
+    of_another: bool
+    """Whether one has a model of PyTorch's or JAX's: TensorFlow beside it prepares data, and belongs on the CPU."""
+    opens_npu: bool
 
 
 class _Module(NamedTuple):
@@ -74,8 +89,8 @@ class _Module(NamedTuple):
 
     trains: bool
     """Whether it trains or runs a model."""
-    on_torch: bool
-    """Whether it has a model of PyTorch's: TensorFlow beside it prepares data, and belongs on the CPU."""
+    of_another: bool
+    """Whether it has a model of PyTorch's or JAX's."""
     opens_npu: bool
     """Whether it opens the NPU itself, before the model is made."""
     imports: tuple[str, ...]
@@ -83,9 +98,15 @@ class _Module(NamedTuple):
 
 
 def imports_a_model(file: PythonFile) -> bool:
-    """Whether one of the project's modules that a program imports trains or runs a model, and none has one of torch, or
-    opens the NPU."""
-    found = False
+    """Whether one of the project's modules that a program imports trains or runs a model, and none has one of PyTorch's
+    or JAX's, or opens the NPU."""
+    models = _models(file)
+    return models.trains and not models.of_another and not models.opens_npu
+
+
+def _models(file: PythonFile) -> _Models:
+    """What the project's modules have that a program imports; looking ends at what is another framework's."""
+    trains = opens_npu = False
     project, relative = file.project, file.source.relative
     waiting, seen = [*_imported(file.source.data, relative, project)], {relative}
     while waiting and len(seen) < _MOST:
@@ -95,11 +116,11 @@ def imports_a_model(file: PythonFile) -> bool:
         seen.add(relative)
         project.dependencies.add(relative)
         module = _module(relative, project)
-        if module.on_torch or module.opens_npu:
-            return False
-        found = found or module.trains
+        if module.of_another:
+            return _Models(trains, True, opens_npu)
+        trains, opens_npu = trains or module.trains, opens_npu or module.opens_npu
         waiting += module.imports
-    return found
+    return _Models(trains, False, opens_npu)
 
 
 def _module(relative: str, project: ProjectIndex) -> _Module:
@@ -112,8 +133,9 @@ def _module(relative: str, project: ProjectIndex) -> _Module:
             raw = b""
         trains_model = (b"tensorflow" in raw or b"keras" in raw) and _TRAINS.search(raw) is not None
         on_torch = _TORCH_MODEL.search(raw) is not None and _IMPORTS_TORCH.search(raw) is not None
+        of_another = on_torch or _JAX_MODEL.search(raw) is not None
         opens_npu = b"npu_device" in raw and b".open(" in raw
-        project.remembered[key] = _Module(trains_model, on_torch, opens_npu, _imported(raw, relative, project))
+        project.remembered[key] = _Module(trains_model, of_another, opens_npu, _imported(raw, relative, project))
     known: _Module = project.remembered[key]
     return known
 

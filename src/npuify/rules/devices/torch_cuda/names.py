@@ -6,8 +6,11 @@ That a rename is right is a fact of the release's table; nothing here renames by
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.engine import Reach
+from npuify.analysis.flow.owners import owner_of, owner_of_entry
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.edits.renaming import rename_chain
@@ -68,6 +71,19 @@ def cuda_name(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diag
         return
     if not edits:
         return
+    library = _asks_for_another(node, name, file)
+    if library:
+        yield file.report(
+            node,
+            phrase(
+                "this asks for CUDA on behalf of {library}, which knows no NPU; the question is left unchanged",
+                library=library,
+            ),
+            severity=Severity.WARNING,
+            subject=name,
+            advice="the branch without CUDA is the right one on an NPU machine",
+        )
+        return
     builds = _leads_to_build(node, name, file)
     yield file.report(
         node,
@@ -96,6 +112,27 @@ def _came_by_star(name: str, file: PythonFile) -> bool:
 
 _BUILDS_CUDA = ("CUDAExtension", "CUDA_HOME", "load_inline", "cpp_extension.load(")
 _QUESTIONS = ("is_available", "device_count", "get_device_capability", "is_bf16_supported", "get_arch_list")
+
+
+_NVIDIA_CODEC = re.compile(r"nvenc|nvdec|cuvid")
+
+
+def _asks_for_another(node: ast.AST, name: str, file: PythonFile) -> str:
+    """The library for which ``"GPU" if torch.cuda.is_available() else "CPU"`` chooses, where it has no word for an NPU.
+
+    Were the question one for the NPU, the library would be given CUDA on a machine without it.
+    """
+    call = file.parent(node)
+    choice = file.parent(call) if isinstance(call, ast.Call) and call.func is node else None
+    if name != "torch.cuda.is_available" or not isinstance(choice, ast.IfExp) or choice.test is not call:
+        return ""
+    chosen = choice.body
+    if not isinstance(chosen, ast.Constant) or not isinstance(chosen.value, str):
+        return ""
+    if _NVIDIA_CODEC.search(chosen.value):
+        return "FFmpeg"
+    owner = owner_of(chosen, file.model) or owner_of_entry(chosen, file.model, file.reaching(Reach.FILE))
+    return owner.name if owner is not None and not owner.device else ""
 
 
 def _leads_to_build(node: ast.AST, name: str, file: PythonFile) -> str | None:
