@@ -35,5 +35,14 @@ def lies_with_paddle(relative: str, project: ProjectIndex) -> bool:
         folder = folder.rpartition("/")[0]
 
 
+def stands_without_torch(relative: str, project: ProjectIndex) -> bool:
+    """Whether PyTorch's plug-in has no say in a file's Python: the programs beside it are Paddle's, or the project is
+    one of JAX's without PyTorch.
+    """
+    return lies_with_paddle(relative, project) or (
+        bool(_importing(b"jax", project)) and not _importing(b"torch", project)
+    )
+
+
 def _importing(package: bytes, project: ProjectIndex) -> set[str]:
     return {*project.files_with(b"import " + package), *project.files_with(b"from " + package)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Severity
-from npuify.rules.common.paddle import lies_with_paddle
+from npuify.rules.common.paddle import lies_with_paddle, stands_without_torch
 from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from, raised
 from npuify.rules.packages.dependency_rules import (
     DROPPED,
@@ -71,6 +71,7 @@ class _Dependencies:
             bool(job.run.project.on_tensorflow),
             partial(safety_of_leaving, run=job.run),
             b"torch" in text.data and lies_with_paddle(relative, job.run.project),
+            b"python" in text.data and stands_without_torch(relative, job.run.project),
         )
         if document.locked_by:
             return Result(list(_lock(file)))
@@ -130,6 +131,8 @@ def _lock(file: DependencyFile) -> Iterator[Finding]:
 
 
 def _python(file: DependencyFile) -> Iterator[Finding]:
+    if file.is_without_torch:
+        return
     from npuify import knowledge
 
     pythons = next((row.pythons for row in knowledge.releases() if row.torch_npu == file.release.torch_npu), ())

@@ -35,6 +35,7 @@ class DependencyFile:
         leaving: how safe it is to require a package no longer, as npuify's modules take the place of all its imports;
             None where it is still imported.
         with_paddle: the programs beside it are PaddlePaddle's, whose plug-in opens the NPU.
+        is_without_torch: PyTorch's plug-in has no say in its Python: the programs are Paddle's or JAX's.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class DependencyFile:
         on_tensorflow: bool = False,
         leaving: Callable[[str], Safety | None] = lambda _: None,
         with_paddle: bool = False,
+        is_without_torch: bool = False,
     ) -> None:
         self.relative = relative
         self.text = text
@@ -56,6 +58,7 @@ class DependencyFile:
         self.on_tensorflow = on_tensorflow
         self.leaving = leaving
         self.with_paddle = with_paddle
+        self.is_without_torch = is_without_torch
         words = set(re.split(r"[\W_]+", "/".join(relative.lower().split("/")[-2:])))
         self.is_for_other_devices = not words.isdisjoint(_FOR_OTHERS)
         self.is_for_prose = not words.isdisjoint(_FOR_PROSE)

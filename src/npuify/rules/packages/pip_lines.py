@@ -11,7 +11,7 @@ from msgspec import structs
 from npuify.knowledge.frameworks.variables import TENSORFLOW
 from npuify.language import phrase, semicolons
 from npuify.model import Edit, Position, Safety, Severity
-from npuify.rules.common.paddle import lies_with_paddle
+from npuify.rules.common.paddle import lies_with_paddle, stands_without_torch
 from npuify.rules.packages.dependencies import judge
 from npuify.rules.packages.dependency_file import DependencyFile
 from npuify.rules.packages.plugin_calls import judge_plugins
@@ -219,6 +219,7 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
         bool(file.run.project.on_tensorflow),
         partial(safety_of_leaving, run=file.run),
         b"torch" in listed.data and lies_with_paddle(file.relative, file.run.project),
+        b"python" in listed.data and stands_without_torch(file.relative, file.run.project),
     )
     placed = []
     for finding in judge(requirements, file.run.tensorflow_around(file.relative)):
@@ -246,6 +247,7 @@ def _judged(command: PipCommand, file: TextFile) -> Iterator[Finding]:
         bool(file.run.project.on_tensorflow),
         partial(safety_of_leaving, run=file.run),
         b"torch" in listed.data and lies_with_paddle(file.relative, file.run.project),
+        b"python" in listed.data and stands_without_torch(file.relative, file.run.project),
     )
     if not requirements.is_for_prose:
         yield from judge(requirements, file.run.tensorflow_around(file.relative))
