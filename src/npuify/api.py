@@ -45,7 +45,7 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
 
     Args:
         what: ``NPU301``, ``nccl-backend``, ``torch.cuda.Event``, ``torch.npu.Event``, ``aten::lgamma``, ``NCCL_DEBUG``,
-            ``EI0006``, ``507015``, ``ERR00100``, ``upfirdn2d``.
+            ``EI0006``, ``507015``, ``ERR00100``, ``upfirdn2d``, ``nvcc``, ``910B3``, ``error code 507035``.
         torch_npu: only this release; None for all that are shipped.
 
     Raises:
@@ -61,7 +61,7 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     found = found or explain_code(what) or explain_name(what, torch_npu=torch_npu) or explain_replacement(what)
     found = found or _named_by_rules(what) or explain_member(what) or _package_of(what)
     if found is None:
-        similar = similar_names(what)
+        similar = _similar_rules(what) or similar_names(what)
         raise NpuifyError(
             phrase("nothing is known under {what!r}", what=what)
             + (phrase("; did you mean {similar}?", similar=" or ".join(similar)) if similar else ""),
@@ -71,19 +71,37 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     return found
 
 
+def _similar_rules(what: str) -> tuple[str, ...]:
+    """Codes and names of rules that are written nearly like ``what``, or that a code begins with; few or none."""
+    from difflib import get_close_matches
+
+    from npuify.engine.catalog import all_rules
+
+    rules = all_rules().values()
+    if what.upper().startswith("NPU"):
+        code = "NPU" + what[3:].upper().replace("O", "0").replace("I", "1")
+        begun = [rule.code for rule in rules if rule.code.startswith(code)]
+        return tuple(begun[:3] or get_close_matches(code, [rule.code for rule in rules], n=3, cutoff=0.8))
+    return tuple(get_close_matches(what, [rule.name for rule in rules], n=3, cutoff=0.85)) if "-" in what else ()
+
+
 def _named_by_rules(what: str) -> Explanation | None:
     """The rules whose documentation names it, or that look for it; None where it is no whole name, or none does."""
     import re
 
     from npuify.engine.catalog import all_rules
 
-    if not re.search(r"[._]|^--\w", what):
+    quoted = f'"{what}"'
+    if not re.search(r"[._]|^--\w|[a-z][A-Z]", what) and (
+        len(what) < 4 or not any(quoted in rule.documentation for rule in all_rules().values())
+    ):
         return None
     name = re.compile(rf"(?<![\w.]){re.escape(what)}(?!\w)")
     found = [
         rule
         for rule in all_rules().values()
-        if name.search(rule.documentation) or any(f".{what.lower()}".endswith(f".{word}") for word in rule.words)
+        if (name.search(rule.documentation) if re.search(r"[._A-Z]|^--\w", what) else quoted in rule.documentation)
+        or any(f".{what.lower()}".endswith(f".{word}") for word in rule.words)
     ][:_MOST_RULES]
     if not found:
         return None

@@ -37,6 +37,10 @@ def test_packages_and_messages(what: str, kind: str, said: str) -> None:
         ("memory_sumary", "torch_npu.npu.memory_summary"),
         ("stress_detect", "torch_npu.npu.stress_detect"),
         ("npu_fusion_atention", "torch_npu.npu_fusion_attention"),
+        ("ASCEND_RT_VISIBLE_DEVICE", "ASCEND_RT_VISIBLE_DEVICES"),
+        ("NPU30", "NPU301"),
+        ("NPU3O1", "NPU301"),
+        ("nccl-bakend", "nccl-backend"),
     ],
 )
 def test_a_typing_error_is_answered_with_the_name_that_was_meant(what: str, meant: str) -> None:
@@ -67,6 +71,26 @@ def test_exceptions_and_messages_about_packages(what: str, kind: str, said: str)
     ],
 )
 def test_what_a_finding_is_about_is_known(what: str, kind: str, said: str) -> None:
+    found = npuify.explain(what)
+    assert found.kind == kind and said in "\n".join(found.text)
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "said"),
+    [
+        ("nvcc", "program", "no nvcc"),
+        ("dcgmi", "program", "npu-smi info"),
+        ("Ascend910B3", "chip", "Atlas A2"),
+        ("310P3", "chip", "does not compute in bfloat16"),
+        ("910B", "chip", "first-generation"),
+        ("paddlepaddle", "framework", "paddle-custom-npu"),
+        ("tensorflow", "framework", "adapter"),
+        ("error code 507035", "error code", "VECTOR_CORE"),
+        ("DataParallel", "rules", "NPU319"),
+        ("hccl", "rules", "NPU301"),
+    ],
+)
+def test_what_is_no_name_of_pythons_is_known_too(what: str, kind: str, said: str) -> None:
     found = npuify.explain(what)
     assert found.kind == kind and said in "\n".join(found.text)
 

@@ -24,9 +24,10 @@ def explain(
     """Explain a code, a name, a variable, or a place in your code.
 
     WHAT is a code (NPU301), a CUDA or NPU name (torch.cuda.Event), an environment variable (NCCL_DEBUG), a package
-    (flash_attn), an operator of CUDA extensions (upfirdn2d), or an error code from a log (EI0006, 507015, ERR00100) or
-    a part of its message ("static TLS block"): shows what applies to which torch_npu release, the source, and the
-    evidence. Or it is FILE:LINE or FILE:LINE:COLUMN: shows what the expressions there may be, and why; nothing is run.
+    (flash_attn), an operator of CUDA extensions (upfirdn2d), an error code from a log (EI0006, 507015, ERR00100) or a
+    part of its message ("static TLS block"), a program of NVIDIA's (nvcc), or a chip (910B3): shows what applies to
+    which torch_npu release, the source, and the evidence. Or it is FILE:LINE or FILE:LINE:COLUMN: shows what the
+    expressions there may be, and why; nothing is run.
     """
     import npuify
     from npuify.analysis.explained.place import place_in

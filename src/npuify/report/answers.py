@@ -32,6 +32,8 @@ _KINDS: Final = (
     mark("package"),
     mark("stack"),
     mark("framework"),
+    mark("program"),
+    mark("chip"),
     mark("option"),
     mark("vLLM option"),
     mark("set of versions"),

@@ -6,6 +6,7 @@ import re
 from difflib import get_close_matches
 
 from npuify.knowledge.explain.packages import explain_package, package_names
+from npuify.knowledge.explain.words import explain_word, variables_of_npus
 from npuify.knowledge.failures.causes import code_facts, explain_exception, explain_failure, explain_message
 from npuify.knowledge.frameworks.explain import explain_framework
 from npuify.knowledge.hand_written import environment, meanings
@@ -47,6 +48,7 @@ def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | No
         or _missing_package(what)
         or explain_message(what)
         or explain_exception(what)
+        or explain_word(what)
     )
 
 
@@ -81,7 +83,7 @@ def similar_names(what: str) -> tuple[str, ...]:
     """Names that are written nearly like ``what``, the nearest first: for typing errors. Few or none."""
     known = dict.fromkeys(environment())
     newest = next((info.torch_npu for info in releases() if info.has_table), None)
-    known.update(dict.fromkeys(package_names()))
+    known.update(dict.fromkeys((*variables_of_npus(), *package_names())))
     known.update(dict.fromkeys(code for fact in code_facts() for code in fact.code if "*" not in code))
     if newest is None:
         return tuple(get_close_matches(what, known, n=_OFFERED, cutoff=_ALIKE))
