@@ -66,6 +66,10 @@ class OnCuda(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if func is torch.Tensor.device.__get__ or name in ("__get__", "__set__", "backward", "__repr__", "__format__"):
             return self._special(func, name, args, kwargs)
+        if func is _real_device and len(args) == 1 and type(args[0]) is int:
+            return _real_device("cuda", args[0])
+        if name == "_has_compatible_shallow_copy_type":
+            return True
         if name == "cuda" and args:
             device = args[1] if len(args) > 1 else kwargs.get("device")
             return self._moved(args[0], _meant("cuda" if device is None else device))
@@ -285,6 +289,13 @@ def _parameter(cls: Any, data: Any = None, requires_grad: bool = True) -> Any:
 _own_parameter = torch.nn.Parameter.__new__
 
 
+def _variable(data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+    return _put(_own_variable(data, requires_grad), _place(data))
+
+
+_own_variable = torch.autograd.Variable
+
+
 class _DataParallel(torch.nn.Module):
     """On one card of the several."""
 
@@ -361,7 +372,9 @@ def apply() -> None:
     cuda.nvtx.range_push = cuda.nvtx.range_pop = lambda *_: 0
     cuda.nvtx.range = lambda *_: contextlib.nullcontext()
     torch.version.cuda = "12.1"
+    cuda.nccl.version = lambda: (2, 20, 5)
     torch.Generator = _Generator  # type: ignore[misc]
+    torch.autograd.Variable = torch.autograd.variable.Variable = _variable  # type: ignore[misc, assignment]
     torch.nn.Parameter.__new__ = staticmethod(_parameter)  # type: ignore[method-assign]
     torch.nn.DataParallel = torch.nn.parallel.DataParallel = _DataParallel  # type: ignore[misc, assignment]
     torch.nn.parallel.DistributedDataParallel = _Distributed  # type: ignore[misc]

@@ -90,8 +90,8 @@ class Account:
 class Ran(NamedTuple):
     """What a program did."""
 
-    said: list[tuple[str, str, int]]
-    """Each text that it printed, with the file and line of the call."""
+    said: list[tuple[str, list[tuple[str, int]]]]
+    """Each text that it printed, with file and line of the call, and of the calls that led there."""
     error: str = ""
     places: list[tuple[str, int]] = []  # noqa: RUF012 - read only
     """Where it stopped: file and line of each frame that is its own."""
@@ -99,7 +99,7 @@ class Ran(NamedTuple):
     @property
     def plain(self) -> list[str]:
         """What is printed, whatever the kind of device is called."""
-        return [text.replace("npu", "cuda") for text, _, _ in self.said]
+        return [text.replace("npu", "cuda") for text, _ in self.said]
 
 
 class _Case(NamedTuple):
@@ -110,6 +110,8 @@ class _Case(NamedTuple):
     folder: Path
     texts: dict[str, str]
     left: list[Finding]
+    defects: list[str]
+    """What npuify says that it could not do, which is its own fault."""
 
 
 class Machines:
@@ -133,6 +135,10 @@ class Machines:
         cases = [self._migrated(seed, sources[seed], style) for seed in good for style in styles]
         for case, after in self._after(cases, before):
             then = before[case.seed]
+            if case.defects:
+                reason = "; ".join(case.defects)
+                account.differences.append(Difference(case.seed, case.style, False, reason, "", -1, sources[case.seed]))
+                continue
             if not _differs(then, after):
                 account.untouched[case.style] += 1
                 continue
@@ -153,12 +159,11 @@ class Machines:
     def _migrated(self, seed: int, files: dict[str, str], style: str) -> _Case:
         source, target = self.folder / f"p{seed}", self.folder / f"p{seed}-{style}"
         draft = Draft(source, Options(style=style, jobs=1, cache=False))
-        assert not draft.errors(), (seed, style, draft.errors())
         changed = {name: raw.decode() for name, raw in draft.contents().items()}
         texts = {**files, **changed}
         _write(target, texts)
         left = [one for one in draft.left() if one.code in _ELSEWHERE or impact_of(one) is not Impact.GOES_ON]
-        return _Case(seed, style, target, texts, left)
+        return _Case(seed, style, target, texts, left, [f"{one.file}: {one.message}" for one in draft.errors()])
 
     def _after(self, cases: list[_Case], before: dict[int, Ran]) -> Iterator[tuple[_Case, Ran]]:
         """What each does. Where nothing tells of a difference it runs again: apart from most, then alone.
@@ -224,9 +229,8 @@ def _places(before: Ran, after: Ran) -> list[tuple[str, int]]:
     if after.error:
         return after.places
     pairs = zip(before.plain, after.plain, after.said, strict=False)
-    return [(file, line) for old, new, (_, file, line) in pairs if old != new][:1] or [
-        (file, line) for _, file, line in after.said[-1:]
-    ]
+    changed = [at for old, new, (_, at) in pairs if old != new][:1] or [at for _, at in after.said[-1:]]
+    return [tuple(place) for at in changed for place in at]
 
 
 def _differs(before: Ran, after: Ran) -> bool:

@@ -10,6 +10,7 @@ import builtins
 import contextlib
 import io
 import json
+import logging
 import os
 import random
 import runpy
@@ -34,14 +35,19 @@ _groups: list[Any] = []
 
 
 def _run(folder: Path) -> dict[str, Any]:
-    said: list[tuple[str, str, int]] = []
+    said: list[tuple[str, list[tuple[str, int]]]] = []
     real = builtins.print
 
     def note(*values: Any, **options: Any) -> None:
         text = io.StringIO()
         real(*values, **{**options, "file": text})
-        caller = sys._getframe(1)
-        said.append((text.getvalue().rstrip("\n"), _inside(caller.f_code.co_filename, folder), caller.f_lineno))
+        frame, callers = sys._getframe(1), list[tuple[str, int]]()
+        while frame is not None:
+            inside = _inside(frame.f_code.co_filename, folder)
+            if inside:
+                callers.append((inside, frame.f_lineno))
+            frame = frame.f_back
+        said.append((text.getvalue().rstrip("\n"), callers))
 
     error, places = "", list[tuple[str, int]]()
     try:
@@ -71,6 +77,7 @@ def _inside(file: str, folder: Path) -> str:
 def _alone(folder: Path) -> Iterator[None]:
     """What a program changes of this process is put back."""
     modules, variables, path, arguments = set(sys.modules), dict(os.environ), list(sys.path), sys.argv
+    loggers = set(logging.Logger.manager.loggerDict)
     os.chdir(folder)
     for name in ("CUDA_VISIBLE_DEVICES", "ASCEND_RT_VISIBLE_DEVICES"):
         os.environ.pop(name, None)
@@ -87,6 +94,8 @@ def _alone(folder: Path) -> Iterator[None]:
             file = getattr(sys.modules[name], "__file__", None) or ""
             if file.startswith(f"{folder}{os.sep}"):
                 del sys.modules[name]
+        for name in set(logging.Logger.manager.loggerDict) - loggers:
+            del logging.Logger.manager.loggerDict[name]  # the next may have one of this name
         os.environ.clear()
         os.environ.update(variables)
         sys.path[:], sys.argv = path, arguments

@@ -10,12 +10,15 @@ import random
 import textwrap
 from dataclasses import dataclass, field
 
-from . import configs, deep, larger, moves, parts, training, wide
+from . import configs, deep, habits, idioms, larger, moves, parts, projects, training, wide
+from .disguises import disguised
 
 WIDER = 500_000
 """The first seed whose programs have what ``configs``, ``moves`` and ``training`` make, too: the programs of those before stay."""
 LARGER = 800_000
 """The first seed whose programs have what ``larger`` makes, too."""
+REAL = 3_000_000
+"""The first seed whose programs have what ``habits``, ``idioms`` and ``projects`` make, too; one in three is disguised."""
 
 
 @dataclass
@@ -64,7 +67,7 @@ class Draft:
 def program(seed: int) -> dict[str, str]:
     """The files of a program; ``main.py`` is started."""
     draft = Draft(random.Random(seed))
-    devices, tensors, parts = KINDS[(seed >= WIDER) + (seed >= LARGER)]
+    devices, tensors, parts = KINDS[sum(seed >= first for first in (WIDER, LARGER, REAL))]
     _import_torch(draft)
     for _ in range(draft.random.randint(1, 3)):
         device = draft.random.choice(devices)(draft)
@@ -83,7 +86,10 @@ def program(seed: int) -> dict[str, str]:
         ]
     else:
         lines += body
-    return {"main.py": "\n".join(lines) + "\n", **draft.files}
+    files = {"main.py": "\n".join(lines) + "\n", **draft.files}
+    if seed >= REAL and draft.random.random() < 1 / 3:
+        files |= {name: disguised(text, draft.random) for name, text in files.items() if name.endswith(".py")}
+    return files
 
 
 def _import_torch(d: Draft) -> None:
@@ -353,9 +359,13 @@ MORE_PARTS = (*PARTS, *training.PARTS, *training.PARTS)
 MOST_DEVICES = (*MORE_DEVICES, *larger.DEVICES, *larger.DEVICES, *larger.DEVICES)
 MOST_TENSORS = (*MORE_TENSORS, *larger.TENSORS, *larger.TENSORS)
 MOST_PARTS = (*MORE_PARTS, *larger.PARTS, *larger.PARTS, *larger.PARTS)
+REAL_DEVICES = (*MOST_DEVICES, *(idioms.DEVICES * 3))
+REAL_TENSORS = (*MOST_TENSORS, *(idioms.TENSORS * 3), *(projects.TENSORS * 4))
+REAL_PARTS = (*MOST_PARTS, *(habits.PARTS * 4))
 KINDS = (
     (DEVICES, TENSORS, PARTS),
     (MORE_DEVICES, MORE_TENSORS, MORE_PARTS),
     (MOST_DEVICES, MOST_TENSORS, MOST_PARTS),
+    (REAL_DEVICES, REAL_TENSORS, REAL_PARTS),
 )
 """What programs are made of, as their seeds grow."""

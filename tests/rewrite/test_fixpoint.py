@@ -257,3 +257,16 @@ def test_later_rounds_see_what_the_first_made_of_other_files(tmp_path: Path, mon
     both = ["main.py", "place.py"]
     assert seen[0] == (False, False, [], both)
     assert set(map(str, seen[1:])) == {str((True, True, both, []))}
+
+
+@pytest.mark.parametrize("style", ["npu", "portable"])
+def test_an_offered_edit_is_left_where_a_method_that_python_calls_hands_on_the_value(
+    style: str, tmp_path: Path
+) -> None:
+    (tmp_path / "main.py").write_text(
+        "import torch\n\n\nclass State:\n    def __init__(self, kind):\n        self.kind = kind\n\n"
+        "    def __str__(self):\n        return self.kind\n\n\n"
+        "state = State('cuda')\na = torch.ones(1).to(str(state))\nb = torch.ones(1).cuda()\n"
+    )
+    left = plan.Draft(tmp_path, Options(style=style, jobs=1, cache=False)).left()
+    assert [(one.code, one.safety) for one in left] == [("NPU120", Safety.REVIEW)]

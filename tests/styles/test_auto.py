@@ -362,3 +362,31 @@ def test_what_meets_what_a_tensor_says_is_told_of(line: str, code: str) -> None:
     head = "import os\nfrom typing import Literal, get_args\n\nimport torch\n\nx = torch.ones(1).cuda()\n"
     told = {one.code for one in findings(f"{head}{line}\n", style="auto") if one.severity is Severity.WARNING}
     assert told == ({code} if code else set())
+
+
+HELD = """
+kinds = [t.device.type for t in tensors]
+texts = [str(t.device) for t in tensors]
+found = set()
+found.add(tensors[0].device.type)
+"""
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "'cuda' in kinds",
+        "kinds.count('cuda')",
+        "kinds.index('cuda')",
+        "kinds == ['cuda', 'cpu']",
+        "'cuda' in found",
+        "found & {'cuda'}",
+        "'cuda:0' in list(texts)",
+        "next(kind for kind in kinds) == 'cuda'",
+        "[one for one in texts if one.partition(':')[0] == 'cuda']",
+    ],
+)
+def test_what_is_sought_in_what_tensors_say_is_edited_or_told(asked: str) -> None:
+    text = f"import torch\n{HELD}print(len(kinds) if {asked} else 0)\n"
+    told = [one for one in findings(text, style="auto") if one.code in ("NPU120", "NPU123", "NPU191")]
+    assert [one.start.line for one in told] == [7]

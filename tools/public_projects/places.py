@@ -54,7 +54,9 @@ def how_far(places: Iterable[Place], files: Mapping[str, str], found: Mapping[st
             names.add("init_process_group")
         if names & _MAKERS:
             names.update(_WITHOUT_NAME[1:])
-        lines |= {(file, line) for file, module in modules.items() for line in _bound(module, names)}
+        bound = {(file, line) for file, module in modules.items() for line in _bound(module, names)}
+        # What is bound in a branch depends on its condition.
+        lines |= bound | {(file, line) for file, at in bound for line in modules[file].statement(at)}
     return away
 
 
@@ -124,7 +126,8 @@ def _made_by(node: ast.AST) -> _Binding | None:
         stored = isinstance(node.ctx, ast.Store)
         return _Binding(frozenset((node.id,)), node.lineno, node.lineno) if stored else None
     if isinstance(node, (ast.Assign, ast.Expr)):
-        return _Binding(frozenset((_changes(node), _called(node))) - {""}, node.lineno, node.lineno)
+        names = frozenset((_changes(node), _called(node))) - {""}
+        return _Binding(names, node.lineno, node.end_lineno or node.lineno)
     return None
 
 

@@ -280,7 +280,7 @@ def _str(node: ast.Call, file: FileModel, model: Engine) -> Values:
 
 
 _SPECIAL = {
-    "builtins.str": _str,
+    **dict.fromkeys(("builtins.str", "builtins.format"), _str),
     "builtins.getattr": _getattr,
     "builtins.super": _super,
     "builtins.__import__": _import_module,

@@ -9,7 +9,7 @@ from npuify.analysis.bindings import values_of_name
 from npuify.analysis.calls import as_text, values_of_call
 from npuify.analysis.containers import key_of
 from npuify.analysis.library.lookup import text
-from npuify.analysis.operators import combined
+from npuify.analysis.operators import combined, formatted
 from npuify.analysis.values import NONE, NOTHING, UNKNOWN, Kind, Value, made, one, union, unknown
 from npuify.language import phrase
 
@@ -101,7 +101,19 @@ def _operation(node: ast.BinOp, file: FileModel, model: Engine) -> Values:
     values = model.values(left, file)
     for operand in reversed(right):
         values = combined(values, model.values(operand, file))
-    return values
+    return _of_device(formatted(node), file, model) or values
+
+
+def _of_device(node: ast.expr | None, file: FileModel, model: Engine) -> Values:
+    """What ``"%s" % x.device`` says, where it is a device; nothing else."""
+    said = model.values(node, file) if node is not None else NOTHING
+    # A text of the program's own goes its own way: where it is used decides what becomes of it.
+    is_own = any(value.kind is Kind.DEVICE_STRING and value.name for value in said)
+    return said.each(as_text) if said.only(Kind.DEVICE, Kind.DEVICE_STRING) and not is_own else NOTHING
+
+
+def _call(node: ast.Call, file: FileModel, model: Engine) -> Values:
+    return _of_device(formatted(node), file, model) or values_of_call(node, file, model)
 
 
 def _comparison(node: ast.Compare, file: FileModel, model: Engine) -> Values:
@@ -169,7 +181,7 @@ _FORMS: dict[type[ast.AST], Callable[[Any, FileModel, Engine], Values]] = {
     ast.Name: _name,
     ast.Attribute: _attribute,
     ast.Subscript: _subscript,
-    ast.Call: values_of_call,
+    ast.Call: _call,
     ast.BinOp: _operation,
     ast.Compare: _comparison,
     ast.UnaryOp: _unary,

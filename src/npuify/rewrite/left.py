@@ -47,7 +47,8 @@ def still_to_do(
     wanted = {id(finding) for finding in made}
     offered = [finding for finding in found if finding.edits and id(finding) not in wanted]
     left = _still_offered(last, offered, before, after, offsets)
-    hidden = _hidden(left, found, changes, before, after, offsets) if python else []
+    unmade = [finding for finding in found if id(finding) not in wanted]
+    hidden = _hidden(left, unmade, changes, before, after, offsets) if python else []
     return sorted([*left, *hidden], key=lambda one: (one.start, one.end, one.code)) if hidden else left
 
 
@@ -85,22 +86,23 @@ def _hidden(
     after: Text,
     offsets: OffsetMap,
 ) -> list[Finding]:
-    """What the first round found and nobody mended, but which is not known again by its new names.
+    """What the first round found and nobody mended, but which is not known again by its new names or places.
 
-    That a global rank numbers the card is no less true of ``torch.device(compute_device.type, rank)``.
+    That a global rank numbers the card is no less true of ``torch.device(compute_device.type, rank)``. And a value that
+    goes through other files is lost in a later round, which shows them with the places of an earlier one.
     """
     seen = {
         (finding.code, before.position(offsets.original(after.offset(finding.start.line, finding.start.column)))[0])
         for finding in left
     }
-    without_edits = Counter(finding.code for finding in found if not finding.edits)
+    unmade = Counter(finding.code for finding in found)
     still = Counter(finding.code for finding in left)
     changed_on = _changed_on(changes)
     hidden = []
     for finding in found:
-        if finding.edits or (finding.code, finding.start.line) in seen:
+        if (finding.code, finding.start.line) in seen:
             continue
-        if still[finding.code] >= without_edits[finding.code]:
+        if still[finding.code] >= unmade[finding.code]:
             continue  # what is said once a file is said of another place now
         lines = range(finding.start.line, finding.end.line + 1)
         mended = {code for line in lines for code in changed_on.get(line, ())}
@@ -108,7 +110,13 @@ def _hidden(
             continue
         start = offsets.edited(before.offset(finding.start.line, finding.start.column))
         end = max(start, offsets.edited(before.offset(finding.end.line, finding.end.column)))
-        hidden.append(replace(finding, start=Position(*after.position(start)), end=Position(*after.position(end))))
+        by = start - before.offset(finding.start.line, finding.start.column)
+        moved = _moved(finding.edits, by, after.data)
+        if finding.edits and not moved:
+            continue  # what it is about was replaced
+        hidden.append(
+            replace(finding, start=Position(*after.position(start)), end=Position(*after.position(end)), edits=moved)
+        )
     return hidden
 
 

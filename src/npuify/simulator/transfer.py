@@ -179,11 +179,11 @@ def _take_names(cuda: str, npu: str) -> None:
 
 def _npu(value: Any) -> Any:
     """A device in any spelling, with npu for cuda."""
-    if type(value) is str and "cuda" in value:
-        return value.replace("cuda", "npu")
+    if isinstance(value, str) and "cuda" in value:
+        return value.replace("cuda", "npu")  # a plain text also for a class of the program's that derives from str
     if isinstance(value, torch.device) and value.type == "cuda":
         return torch.device("npu", value.index) if value.index is not None else torch.device("npu")
-    if type(value) is dict:
+    if isinstance(value, dict):
         return {_text(k): _text(v) for k, v in value.items()}
     return value
 

@@ -21,6 +21,11 @@ OPTIONS = Options(torch_npu="2.14.0", jobs=1, cache=False)
         ('open("train.opts").read()', "train.opts", "steps=3\ndevice=cuda:0\n", 2),
         ('Path(__file__).with_name("device.txt").read_text()', "device.txt", "cuda\n", 1),
         ('open("sub/run.args")', "sub/run.args", 'lr 0.1\ndevice "cuda"\n', 2),
+        # Files of arguments: an option and its value, in one line or in two.
+        ('shlex.split(open("run.args").read())', "run.args", "--steps 3 --device cuda:1 --lr 0.1\n", 1),
+        ('open("run.args").read().split()', "run.args", "--steps\n3\n--device\ncuda\n", 4),
+        ('open("run.args").read().split()', "run.args", "--dist-backend=nccl\n", 1),
+        ('open("run.args").read().split()', "run.args", "--name cuda-run --out runs/cuda\n", 0),
         ('open("train.opts").read()', "train.opts", "steps=3\nwe like cuda\n", 0),
         ('open("train.opts").read()', "train.opts", "title=trained on cuda\n", 0),
         ('open("train.opts").read()', "other.opts", "device=cuda:0\n", 0),

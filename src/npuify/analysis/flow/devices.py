@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.device_names import gives_device, names_device
 from npuify.analysis.library.lookup import is_device_text
+from npuify.analysis.operators import formatted
 from npuify.analysis.targets import bound_by
 from npuify.analysis.values import Kind
 
@@ -96,12 +97,10 @@ def _bound_to_device(node: ast.Name, file: FileModel, model: Engine) -> bool:
 
 
 def _is_text_of_device(node: ast.expr | None) -> bool:
-    """``str(x.device)`` and ``f"{x.device}"``."""
-    inner: ast.AST | None = None
-    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("str", "repr") and len(node.args) == 1:
+    """``str(x.device)``, ``f"{x.device}"`` and ``"%s" % x.device``."""
+    inner = formatted(node) if node is not None else None
+    if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("str", "repr", "format") and len(node.args) == 1:
         inner = node.args[0]
-    elif isinstance(node, ast.JoinedStr) and len(node.values) == 1 and isinstance(node.values[0], ast.FormattedValue):
-        inner = node.values[0].value
     return isinstance(inner, ast.Attribute) and names_device(inner.attr)
 
 

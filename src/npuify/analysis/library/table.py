@@ -275,6 +275,7 @@ ATTRIBUTES: Final[dict[Kind, dict[str, Kind]]] = {
     },
     Kind.DEVICE: {"type": Kind.DEVICE_STRING, "index": NUMBER},
     LOADER: {"dataset": DATASET},
+    Kind.BATCH: {"device": Kind.DEVICE},
 }
 
 LAYERS: Final = frozenset(

@@ -28,12 +28,14 @@ _CODE = re.compile(
 """What in a text of several words may be code, a command or a variable."""
 _DEVICE = re.compile(rb"(?i)(?:cuda|gpu|nccl|nvidia)(?::.*)?|[\w:,]*(?:cuda|cpu):(?:nccl|gloo)[\w:,]*", re.DOTALL)
 _TAKEN_APART = re.compile(
-    rb"\s*\.\s*(?:r?split|splitlines|r?partition|[lr]?strip|replace|removeprefix|removesuffix|lower|upper|casefold|title|capitalize|swapcase|translate|format|format_map|encode)\("
+    rb"[\s)]*\.\s*(?:r?split|splitlines|r?partition|[lr]?strip|replace|removeprefix|removesuffix|lower|upper|casefold|title|capitalize|swapcase|translate|format|format_map|encode)\("
 )
 """What follows a text that code reads."""
-_READING = re.compile(rb"(?:\bloads?|safe_load|literal_eval|StringIO|read_string|shlex\.split)\(\s*\Z")
+_SOUGHT_IN = re.compile(rb"[\s)]*\.\s*(?:r?find|r?index|count|__contains__|startswith|endswith)[\s)]*\(")
+"""What follows a text of words in which another one is sought: ``"cuda mps".find(kind)``."""
+_READING = re.compile(rb"(?:\bloads?|safe_load|literal_eval|StringIO|read_string|shlex\.split)[\s)]*\([\s(]*\Z")
 """What stands before one."""
-_HELD_AGAINST = re.compile(rb"(?:\bin\s+|\bnamedtuple\([^()]*,\s*)\Z")
+_HELD_AGAINST = re.compile(rb"(?:\bin\b[\s(]*|\bnamedtuple[\s)]*\([^()]*,[\s(]*)(?:#[^\n]*\n\s*)?\Z")
 """What stands before a text of words of which each counts: ``kind in "cuda mps"``, the fields of a namedtuple."""
 _LISTED = re.compile(rb"(?:\w+[\s,|]+)*cuda(?:[\s,|]+\w+)*")
 _AMONG_TEXT = re.compile(rb"[\"'=]cuda[\"':]")
@@ -121,7 +123,9 @@ class Lexical:
             return None
         if body == b"--cuda" and is_option_asked_for(self._data):
             return None
-        if _LISTED.fullmatch(body) and _HELD_AGAINST.search(self._data, before, match.start()):
+        if _LISTED.fullmatch(body) and (
+            _HELD_AGAINST.search(self._data, before, match.start()) or _SOUGHT_IN.match(self._data, match.end())
+        ):
             return None
         return cleared_text(body, self._api)
 

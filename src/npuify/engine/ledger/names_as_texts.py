@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 _OF_MEMBERS: Final = re.compile(rb"\.name\b|\b__members__\b")
 _OF_FIELDS: Final = re.compile(rb"\b(?:_fields|_asdict)\b")
-_OF_OPTIONS: Final = re.compile(rb"\b(\w+)\s+for\s+\1\s*,\s*\w+\s+in\s+vars\(")
+_OF_OPTIONS: Final = re.compile(
+    rb"\b(\w+)[\s)]+for[\s(]+\1[\s)]*(?:,[\s(]*\w+[\s)]*)?\s+in[\s(]+(?:vars\b[\s)]*\(|[\w.]+\.(?:__dict__|_get_kwargs)\b)"
+)
 """How a program gets at the names that it gave."""
 
 

@@ -59,7 +59,10 @@ _MADE_OVER = frozenset(
 """Methods that make another text of one."""
 _BEGINS = re.compile(r"(?i)(?:cuda|gpu)(?![a-z])")
 """Text of which a device's name may be made: ``"cuda_0".replace("_", ":")``."""
-_TAKING_APART = frozenset(("split", "rsplit", "splitlines", "partition", "rpartition", "strip", "lstrip", "rstrip"))
+_TAKING_APART = frozenset(
+    "split rsplit splitlines partition rpartition strip lstrip rstrip "
+    "find rfind index rindex count __contains__ startswith endswith".split()
+)
 
 
 class Syntax:

@@ -34,6 +34,11 @@ _DEVICE: Final = re.compile(
     re.MULTILINE,
 )
 """A line that is a device, or gives one for a key."""
+_OPTION: Final = re.compile(
+    rb"(?<![\w-])--?\w[\w-]{0,40}(?:[ \t]*\r?\n|[ \t]+|=)"
+    rb"(?P<quote>[\"']?)(?P<device>cuda(?::\d+)?|nccl)(?P=quote)(?=\s|$)"
+)
+"""An option of a program with a device: in a file of arguments, in one line or in two."""
 
 
 def _names_no_file(lower: bytes, start: int, end: int) -> bool:
@@ -98,7 +103,7 @@ def _device_in(name: str, file: PythonFile) -> tuple[str, int, str] | None:
             data = path.read_bytes() if path.stat().st_size <= _LARGEST else b""
         except OSError:
             continue
-        match = _DEVICE.search(data)
+        match = _DEVICE.search(data) or _OPTION.search(data)
         if match is not None:
             return relative, data.count(b"\n", 0, match.start("device")) + 1, match["device"].decode()
     return None

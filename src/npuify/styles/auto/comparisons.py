@@ -11,13 +11,17 @@ from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Severity
+from npuify.rules.common.edits.elements import behind_element
 from npuify.styles.auto.device_sides import device_of, is_own
+from npuify.styles.auto.held import comes_from_said, has_said_within, may_hold_said
 from npuify.styles.spelling import in_formatted_string, literal
 
 if TYPE_CHECKING:
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
+
+_Display = ast.List | ast.Tuple | ast.Set
 
 
 def compared(diagnostic: Diagnostic, node: ast.AST, other: str, file: PythonFile) -> Diagnostic | None:
@@ -50,8 +54,8 @@ def compared(diagnostic: Diagnostic, node: ast.AST, other: str, file: PythonFile
         return _both(diagnostic, (file.replace(compare, f"{file.code(side)} {word} {pair}"),), other)
     between = file.source.segment(file.source.end(compare.left), file.source.start(node))
     old = "==" if isinstance(operator, ast.Eq) else "!="
-    if between.strip() != old:
-        return None
+    if between.strip("() \t\\\r\n") != old:
+        return None  # a comment
     start = file.source.end(compare.left) + between.index(old)
     edits = (file.edit(start, start + 2, "in" if old == "==" else "not in"), file.replace(node, pair))
     return _both(diagnostic, edits, other)
@@ -74,7 +78,7 @@ def _both(diagnostic: Diagnostic, edits: tuple[Edit, ...], other: str) -> Diagno
 
 
 def _among(
-    diagnostic: Diagnostic, node: ast.Constant, display: ast.expr, other: str, file: PythonFile
+    diagnostic: Diagnostic, node: ast.Constant, display: _Display, other: str, file: PythonFile
 ) -> Diagnostic | None:
     """``x.device.type in ("cuda", "xpu")``: the NPU's word is put into the list."""
     around, match = file.parent(display), literal(node, file)
@@ -85,7 +89,11 @@ def _among(
         tested = around.func.value if around.func.attr == "startswith" else None
     if tested is None or match is None or not _says_itself(tested, other, file):
         return None
-    end = file.source.end(node)
+    end = behind_element(node, display, file)
+    if end is None:
+        return diagnostic._replace(
+            edits=(), severity=Severity.WARNING, advice=phrase('look for "{other}" as well', other=other)
+        )
     return _both(diagnostic, (file.edit(end, end, f", {_spelled(node, other, match)}"),), other)
 
 
@@ -218,7 +226,10 @@ def holds_what_torch_says(node: ast.AST, file: PythonFile, *, is_unknown: bool) 
     if isinstance(around, ast.Attribute):
         return _is_asked_for_said(around, file)
     if isinstance(around, ast.BinOp):  # {"cuda", "mps"} & {x.device.type}
-        return isinstance(around.op, _OF_SETS) and _OF_DEVICE.search(file.code(around)) is not None
+        other = around.left if around.right is current else around.right
+        return isinstance(around.op, _OF_SETS) and (
+            _OF_DEVICE.search(file.code(around)) is not None or may_hold_said(other, file)
+        )
     if isinstance(around, ast.Compare):
         whole: ast.AST = around
         sides = [side for side in (around.left, *around.comparators) if side is not node]
@@ -227,10 +238,15 @@ def holds_what_torch_says(node: ast.AST, file: PythonFile, *, is_unknown: bool) 
     elif isinstance(around, ast.Call) and parent is around and _is_asked_of_text(around, file):
         compare = file.parent(around)
         whole = compare if isinstance(compare, ast.Compare) else around
-        if isinstance(around.func, ast.Attribute) and _has_said_within(around.func.value, file):
+        if isinstance(around.func, ast.Attribute) and has_said_within(around.func.value, file):
+            return True
+        holder = around.func.value if isinstance(around.func, ast.Attribute) else None
+        if holder is not None and (may_hold_said(holder, file) or comes_from_said(holder, file)):
             return True
     else:
         return False
+    if any(may_hold_said(side, file) or comes_from_said(side, file) for side in sides):
+        return True
     if isinstance(around, ast.Call) and getattr(around.func, "attr", "") in ("get", "pop"):
         return around.args[:1] == [node]
     inside = next((up for up in file.ancestors(whole) if isinstance(up, _COMPREHENSIONS)), whole)
@@ -253,30 +269,6 @@ def _is_asked_for_said(method: ast.Attribute, file: PythonFile) -> bool:
 _OF_TWO_SETS = "issuperset issubset isdisjoint intersection difference symmetric_difference union"
 _SEEKING = frozenset(f"startswith endswith __eq__ __ne__ __contains__ {_OF_TWO_SETS}".split())
 _OF_SETS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Sub)
-
-
-def _has_said_within(text: ast.expr, file: PythonFile) -> bool:
-    """Whether a text is put together from what a tensor says: ``"{}".format(x.device)``."""
-    if isinstance(text, ast.Call) and getattr(text.func, "attr", "") == "format":
-        parts = [*text.args, *(one.value for one in text.keywords)]
-    elif isinstance(text, ast.BinOp) and isinstance(text.op, ast.Mod):
-        parts = [*text.right.elts] if isinstance(text.right, ast.Tuple) else [text.right]
-    elif isinstance(text, ast.JoinedStr):
-        parts = [part.value for part in text.values if isinstance(part, ast.FormattedValue)]
-    else:
-        return False
-    return any(isinstance(part, ast.Attribute) and part.attr == "device" and _may_be_said(part, file) for part in parts)
-
-
-def _may_be_said(device: ast.Attribute, file: PythonFile) -> bool:
-    """Whether ``x.device`` is that of a tensor, or nothing is known of it and it is called like no option."""
-    values = file.values(device, Reach.PROGRAM)
-    if values.is_known:
-        return any(value.kind is Kind.DEVICE and not value.name for value in values)
-    return _OPTIONS.search(file.code(device.value)) is None
-
-
-_OPTIONS = re.compile(r"(?i)arg|opt|conf|cfg|flag|param|setting")
 
 
 def _is_given_said(function: ast.Lambda, file: PythonFile) -> bool:
@@ -302,7 +294,7 @@ _COMPREHENSIONS = (ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.Lambda)
 
 def _is_asked_of_text(call: ast.Call, file: PythonFile) -> bool:
     """Whether a call asks a text for a part of it, or compares it."""
-    asking = (*_PARTS, "startswith", "endswith", "__eq__", "get", "pop")
+    asking = (*_PARTS, "startswith", "endswith", "__eq__", "__contains__", "get", "pop", "remove", "discard")
     if isinstance(call.func, ast.Attribute) and call.func.attr in asking:
         return True
     name = file.qualname(call.func) or getattr(call.func, "id", "")

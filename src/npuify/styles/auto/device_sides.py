@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.engine import Reach
+from npuify.analysis.operators import formatted
 from npuify.analysis.values import Kind
 from npuify.model import Safety, Severity
 from npuify.rules.registry import rule
@@ -129,14 +130,12 @@ def device_of(node: ast.expr) -> ast.expr:
         if isinstance(function, ast.Attribute) and function.attr in _PARTS:
             return device_of(function.value)
     if isinstance(node, ast.Call):
-        if isinstance(node.func, ast.Name) and node.func.id == "str" and len(node.args) == 1:
+        if isinstance(node.func, ast.Name) and node.func.id in ("str", "format") and len(node.args) == 1:
             return device_of(node.args[0])
         if isinstance(node.func, ast.Attribute) and node.func.attr in _WHOLE:
             return device_of(node.func.value)
-    if isinstance(node, ast.JoinedStr) and len(node.values) == 1:
-        part = node.values[0]
-        return device_of(part.value) if isinstance(part, ast.FormattedValue) else node
-    return node
+    said = formatted(node)
+    return node if said is None else device_of(said)
 
 
 def _may_be_device(node: ast.expr, file: PythonFile) -> bool:

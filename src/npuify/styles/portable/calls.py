@@ -65,8 +65,8 @@ def cuda_method(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
         else:
             parts.append(f"{keyword.arg}={file.code(keyword.value)}")
     inside = file.source.data[span[1] : file.source.end(call)]
-    if b"#" in inside or b"\n" in inside:
-        return _by_getattr(node, span, file)
+    if b"#" in inside or b"\n" in inside or not inside.lstrip().startswith(b"("):
+        return _by_getattr(node, span, file)  # (x.cuda)(): what closes belongs to what stands before
     if len(call.args) == 1 and not before and not call.keywords and device == f"{root}.get({file.code(call.args[0])})":
         # What stands inside is left as it is: other findings may edit it.
         return [

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.flow.devices import is_device_table
 from npuify.language import phrase
+from npuify.rules.common.edits.elements import behind_element
 from npuify.rules.common.edits.statements import indentation, line_after
 from npuify.rules.common.helper_branches import helper
 from npuify.styles.branches import choice
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _ODD: Final = "this spelling of the string cannot be edited in place"
+_CLOSING: Final = re.compile(r"[\s)]*(?=[,}])")
+"""What closes parentheses around a value of a table; anything else, as a comment, is left alone."""
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 
 
@@ -74,10 +77,9 @@ def _beside(node: ast.expr, word: str, other: str, file: PythonFile) -> list[Edi
     typed = isinstance(outer, ast.Subscript) and _last(outer.value) == "Literal"
     if not (choices or tested or typed):
         return None
-    match = literal(node, file)
-    if match is None:
+    match, end = literal(node, file), behind_element(node, parent, file)
+    if match is None or end is None:
         return None
-    end = file.source.end(node)
     return [file.edit(end, end, f", {match['quote']}{other}{match['quote']}")]
 
 
@@ -92,8 +94,11 @@ def table_entry(node: ast.expr, table: ast.Dict, file: PythonFile) -> list[Edit]
     if "#" in text or "\n" in text or "torch.cuda" in text:
         return "add an entry for npu by hand"
     new = re.sub(r"(?<![A-Za-z])nccl(?![A-Za-z])", "hccl", re.sub(r"(?<![A-Za-z])cuda(?![A-Za-z])", "npu", text))
-    end = file.source.end(value)
-    start = file.source.start(node)
+    end, start = file.source.end(value), file.source.start(node)
+    closing = _CLOSING.match(file.source.segment(end, file.source.end(table)))
+    if closing is None:
+        return "add an entry for npu by hand"
+    end += len(closing[0].rstrip().encode())
     line = file.source.segment(file.source.text.line_starts[node.lineno - 1], start)
     separator = ", " if line.strip() else f",{file.source.text.newline}{line}"
     return [file.edit(end, end, f"{separator}{key.replace('cuda', 'npu')}: {new}")]

@@ -32,6 +32,8 @@ def rename_chain(node: ast.Attribute | ast.Name, name: str, target: str, file: P
             return None
         span = file.source.attribute_span(node)
         start = file.source.start(root)
+        if span is not None and file.source.segment(start, span[1]) != text:
+            start = file.source.start(node)  # (torch.cuda).OutOfMemoryError
         if span is None or file.source.segment(start, span[1]).count("\n"):
             return None
         return [file.edit(start, span[1], ".".join([root.id, *new[1:]]))]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.model import Safety, Severity
+from npuify.rules.common.edits.elements import behind_element
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -66,8 +67,7 @@ def device_name_taken_apart(node: ast.Subscript | ast.Constant, file: PythonFile
     edits = _as_beginning(node, file) if cut == ":5" else []
     part = {":4": 0, "5:": 2, "5": 2}.get(cut)
     if part is not None:
-        end = file.source.end(node.value)
-        edits = [file.edit(end, file.source.end(node), f'.partition(":")[{part}]')]
+        edits = [file.edit(_bracket(node, file), file.source.end(node), f'.partition(":")[{part}]')]
     yield file.report(
         node,
         "this cuts a device's name at the length of 'cuda:', and an NPU's is shorter",
@@ -78,6 +78,14 @@ def device_name_taken_apart(node: ast.Subscript | ast.Constant, file: PythonFile
     )
 
 
+def _bracket(node: ast.Subscript, file: PythonFile) -> int:
+    """Where the bracket of a subscript stands: behind the parentheses around what is cut."""
+    start = file.source.end(node.value)
+    between = file.source.segment(start, file.source.end(node))
+    # What is cut may be followed by a parenthesis, and by nothing else that has a bracket in it.
+    return start + len(between[: between.index("[")].encode())
+
+
 def _as_beginning(node: ast.Subscript, file: PythonFile) -> list[Edit]:
     """``x[:5] == "cuda:"`` as ``x.startswith("cuda:")``; nothing for other forms."""
     compare = file.parent(node)
@@ -86,9 +94,12 @@ def _as_beginning(node: ast.Subscript, file: PythonFile) -> list[Edit]:
     if not isinstance(compare.ops[0], (ast.Eq, ast.NotEq)) or not isinstance(compare.comparators[0], ast.Constant):
         return []
     start, literal = file.source.start(compare), compare.comparators[0]
-    end = file.source.end(literal)
+    end, bracket = file.source.end(literal), _bracket(node, file)
+    between = file.source.segment(file.source.end(node), file.source.start(literal))
+    if not {"(", ")", "#"}.isdisjoint(between):
+        return []
     edits = [
-        file.edit(file.source.end(node.value), file.source.start(literal), ".startswith("),
+        file.edit(bracket, file.source.start(literal), ".startswith("),
         file.edit(end, end, ")"),
     ]
     return edits if isinstance(compare.ops[0], ast.Eq) else [file.edit(start, start, "not "), *edits]
@@ -142,8 +153,12 @@ def _beginning(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         return
     call, code, edits = file.parent(inside), file.code(node), []
     if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "startswith" and code[:1] in ("'", '"'):
-        end, other = file.source.end(node), f"{code[0]}npu{code[0]}"
-        edits = [file.edit(end, end, f", {other}") if inside is around else file.replace(node, f"({code}, {other})")]
+        other = f"{code[0]}npu{code[0]}"
+        end = behind_element(node, around, file) if isinstance(around, ast.Tuple) else None
+        if end is not None:
+            edits = [file.edit(end, end, f", {other}")]
+        elif inside is node:
+            edits = [file.replace(node, f"({code}, {other})")]
     yield file.report(
         node,
         "these are the first letters of a CUDA device's name only",

@@ -287,6 +287,9 @@ def _says_type(node: ast.expr, file: PythonFile) -> bool:
     made_of = values if whole is node else file.values(whole, Reach.FILE)
     if not (values.is_known and made_of.is_known) or made_of.of_kind(Kind.PROJECT_NAME):
         values = file.values(node, Reach.PROGRAM)
+        if whole is not node:  # str(…).split(":")[0] is some text, and may be a part of a device's name
+            made_of = file.values(whole, Reach.PROGRAM)
+            values = made_of if made_of.of_kind(Kind.DEVICE_STRING) else values
     if strings := values.of_kind(Kind.DEVICE_STRING):
         return not values.is_known or len(strings) < len(values) or any(map(_may_be_card, strings))
     is_text = bool(values) and all(value.kind is Kind.STRING and value.name for value in values)
