@@ -54,7 +54,8 @@ STILL_WRONG = {
     "round_14": ["vllm-ascend-3291"],
     "round_20": ["modelopt-oneflow-10342"],
     "round_28": ["unsloth-1297", "axolotl-529", "pysot-39"],
-    "round_31": ["lynx-9", "deepspeed-6912"],
+    "round_31": ["lynx-9"],
+    "round_34": ["triplex", "unsloth-1175"],
     "round_33": ["gpt2-test"],
     "round_9": ["msprobe-faq-ei0006", "vllm-ascend-5695"],
 }

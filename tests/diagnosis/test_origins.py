@@ -20,6 +20,7 @@ SHOWN = {
     "raised-by-build": f"{PACKAGES}/torch/utils/cpp_extension.py",
     "raised-by-starting-command": "/usr/lib/python3.11/subprocess.py",
     "raised-by-reading-weights": f"{PACKAGES}/torch/serialization.py",
+    "raised-by-unpickling": "/usr/lib/python3.11/pickle.py",
     "raised-by-reading-media": f"{PACKAGES}/PIL/Image.py",
     "raised-by-rendezvous": f"{PACKAGES}/torch/distributed/rendezvous.py",
     "raised-by-network-client": f"{PACKAGES}/requests/adapters.py",

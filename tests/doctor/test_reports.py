@@ -81,7 +81,7 @@ def test_the_names_of_checks_are_stable() -> None:
     assert {one.name for one in all_checks()} == set(
         """cann.architecture cann.environment cann.installed cann.kernels cann.loaded-twice cann.parts cann.python-packages cann.several
         cards.health cards.memory cards.processes cards.same cards.seen container.mounts container.runtime devices.files
-        devices.permission driver.cann driver.firmware driver.version environment.visible-devices hccl.addresses
+        devices.permission driver.cann driver.firmware driver.version environment.debug environment.visible-devices hccl.addresses versions.vllm
         hccl.links hccl.network hccl.ports hccl.rank-table hccl.subnets hccl.tls hccl.variables host.disk
         host.shared-memory nnal.environment python.cuda-packages python.found python.numpy python.torch
         python.torch-build tensorflow.adapter tensorflow.chip tensorflow.environment tensorflow.set versions.set""".split()

@@ -10,6 +10,8 @@ from npuify.diagnosis.known.packages import built_package
 from npuify.language import phrase
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from npuify.knowledge.failures.causes import Cause
 
     from .model import Event, Frame
@@ -39,8 +41,13 @@ def while_built(rank: Rank, event: Event) -> Event:
     )
 
 
-def of_its_package(rank: Rank, event: Event) -> Event:
-    """The event; where a build failed that is one of a package for CUDA, what is known of the package."""
+def of_its_package(rank: Rank, event: Event, ranks: Sequence[Rank]) -> Event:
+    """The event; where a build failed that is one of a package or extension for CUDA, what is known of it."""
+    # torch says which extension it compiles in a line that no launcher's prefix stands before.
+    extension = next((one.extension for one in (rank, *ranks) if one.extension), "")
+    if event.name == "raised-by-build" and extension:
+        why = phrase("torch compiles the extension {name} when the program runs, with nvcc.", name=extension)
+        return msgspec.structs.replace(event, cause="cuda-only-package", meaning=why, why=why, fix="")
     told = built_package(rank.builds) if rank.builds and event.cause == "build-setup" else None
     if told is None:
         return event

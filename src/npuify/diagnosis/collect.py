@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.diagnosis.first_failed import FirstFailed
 from npuify.diagnosis.known.cut import cut_match
-from npuify.diagnosis.known.installers import LIST_FOLLOWS, being_built
+from npuify.diagnosis.known.installers import LIST_FOLLOWS, being_built, extension_compiled
 from npuify.diagnosis.known.recognize import recognized
 from npuify.diagnosis.known.refusals import assertion_match
 from npuify.diagnosis.lines import LOCAL, rank_and_pid, split_head, time_of, waited_for
@@ -258,6 +258,7 @@ class Collector:
         if pid:
             rank.pids.add(pid)
         rank.builds = being_built(text) or rank.builds
+        rank.extension = extension_compiled(text) or rank.extension
         frames = self._traceback(rank, message, text, number, lines, index)
         if frames is None:
             head_says = told_by_head(text)

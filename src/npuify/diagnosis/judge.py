@@ -58,7 +58,7 @@ def judge(collector: Collector) -> Diagnosis:
     if best is None:
         return _without_event(collector, ranks)
     rank, key = best
-    event = of_its_package(rank, while_built(rank, rank.events[key]))
+    event = of_its_package(rank, while_built(rank, rank.events[key]), ranks)
     exception, frame = _exception(rank, event)
     if event.name == UNEXPLAINED.name:
         return _script_error(collector, ranks, rank, event)

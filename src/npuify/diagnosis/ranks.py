@@ -54,6 +54,8 @@ class Rank:
         """Lines with errors that nothing is known of."""
         self.builds = ""
         """The package that an installer was building last."""
+        self.extension = ""
+        """The extension that torch compiled last."""
         self.operator = ""
         self.waits_for: set[str] = set()
         self.lines = 0

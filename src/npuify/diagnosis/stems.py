@@ -251,6 +251,9 @@ STEMS: Final = (
     b"IBV_WC_",
     b"SystemExit",
     b"drvErr",
+    b"GPU found",
+    b"PU is req",
+    b"extension module",
     RICH,
 )
 """A line without any of these, and without a code of CANN, is not looked at. All are sought in one pass;

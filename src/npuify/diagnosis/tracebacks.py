@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.diagnosis.known.recognize import exception_match
+from npuify.diagnosis.known.signatures import matches
 from npuify.diagnosis.lines import split_head
 from npuify.diagnosis.model import Frame
 from npuify.diagnosis.ranks import Raised
@@ -80,8 +81,11 @@ def kind_of_exception(message: str, *, below_frames: bool) -> str:
 def told_by_head(text: str) -> list[Match]:
     """What the head of a notebook's traceback says by the kind it names; a little less than the exception below it."""
     found = _NOTEBOOK_HEAD.match(text)
-    told = exception_match(found["kind"], "") if found is not None else None
-    return [told._replace(weight=told.weight - 2)] if told is not None and told.name.startswith("exception-") else []
+    if found is None:
+        return []
+    told = exception_match(found["kind"], "")
+    known = [told] if told.name.startswith("exception-") else matches(f"{found['kind']}: '")
+    return [one._replace(weight=one.weight - 2) for one in known if one.role == "cause"]
 
 
 def is_repeated_below(text: str, below: Sequence[bytes]) -> bool:

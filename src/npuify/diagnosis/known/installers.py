@@ -45,6 +45,8 @@ _BUILDING: Final = re.compile(
     r"([A-Za-z][\w.-]*?)(?:_[0-9a-f]{6,})?[/\\]"
 )
 """How lines and frames name the package that pip builds at the time."""
+_EXTENSION: Final = re.compile(r"(?:Building|Loading) extension module (?!\w*cpu)(\w+)\.\.\.")
+"""What torch says of an extension that it compiles when the program runs; those with cpu in their names lack CUDA."""
 LIST_FOLLOWS: Final = re.compile(r"following packages are (?:not available|missing)")
 """A message of conda whose packages stand in the lines below it."""
 
@@ -74,6 +76,16 @@ def being_built(text: str) -> str:
     """
     found = _BUILDING.search(text) if "uilding wheel" in text or "pip-" in text else None
     return (found[1] or found[2]) if found is not None else ""
+
+
+def extension_compiled(text: str) -> str:
+    """The extension that torch says it compiles or loads while the program runs; empty where a line says nothing of it.
+
+    Args:
+        text: the line.
+    """
+    found = _EXTENSION.search(text) if "extension module" in text else None
+    return found[1] if found is not None else ""
 
 
 def build_match(text: str, frames: Sequence[Frame]) -> Match | None:

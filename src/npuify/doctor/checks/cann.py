@@ -177,6 +177,23 @@ def cann_loaded_twice(facts: Facts) -> Iterator[Result]:
             mend=Mend((f"source {active.set_env or f'{active.shown}/set_env.sh'}",), place="shell"),
             evidence=Evidence.ASSUMED,
         )
+    elif loaded.python_of and loaded.python_of[0] != active.path:
+        other = next(one for one in facts.cann.installed if one.path == loaded.python_of[0])
+        yield result(
+            "cann.loaded-twice",
+            Status.ERROR,
+            phrase(
+                "PYTHONPATH begins with the Python packages of CANN {version}, and loaded is {version2}: compiler and "
+                "libraries would be of two releases",
+                version=other.version,
+                version2=active.version,
+            ),
+            advice=phrase(
+                "open a new shell and source only one set_env.sh; look for another in ~/.bashrc and /etc/profile.d"
+            ),
+            mend=Mend((f"source {active.set_env or f'{active.shown}/set_env.sh'}",), place="shell"),
+            evidence=Evidence.ASSUMED,
+        )
     elif loaded.repeated > 1:
         yield result(
             "cann.loaded-twice",

@@ -1,11 +1,11 @@
-"""Environment variables that choose cards."""
+"""Environment variables that choose cards, and those that are for finding faults."""
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from npuify.language import phrase
+from npuify.language import mark, phrase, semicolons
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -74,3 +74,38 @@ def _problem(value: str, cards: int) -> str:
             "there is no card {numbers}: they are numbered 0 to {value}", numbers=max(numbers), value=cards - 1
         )
     return ""
+
+
+_FOR_FAULTS: Final = {
+    "ASCEND_LAUNCH_BLOCKING": (("1",), mark("every operator is waited for before the next one is started")),
+    "ASCEND_GLOBAL_LOG_LEVEL": (("0", "1"), mark("CANN logs all that it does")),
+    "ASCEND_SLOG_PRINT_TO_STDOUT": (("1",), mark("CANN logs to the terminal")),
+}
+"""Switches for finding faults: the values that turn them on, and what they do."""
+
+
+@check(
+    "environment.debug",
+    "No switches for finding faults are on",
+    needs=lambda facts: bool(facts.environment),
+    live=True,
+)
+def debug(facts: Facts) -> Iterator[Result]:
+    """What helps to find a fault makes every run slow."""
+    on = [
+        (name, value, what)
+        for name, (values, what) in _FOR_FAULTS.items()
+        if (value := facts.environment.get(name)) in values
+    ]
+    if on:
+        yield result(
+            "environment.debug",
+            Status.WARNING,
+            phrase(
+                "switches for finding faults are on, and make programs slow: {shown}",
+                shown=semicolons([f"{name}={value}: {phrase(what)}" for name, value, what in on]),
+            ),
+            advice=phrase("unset them where no fault is looked for"),
+            mend=Mend(("unset " + " ".join(name for name, _, _ in on),), place="shell"),
+            source="Ascend/pytorch documentation, ASCEND_LAUNCH_BLOCKING.md; CANN, ASCEND_GLOBAL_LOG_LEVEL",
+        )

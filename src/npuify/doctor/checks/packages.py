@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from npuify.doctor.probes.versions import key
 from npuify.doctor.sets import base_version, install_commands, judge_set, nearest_set, set_is_known, torch_for_cpu
+from npuify.knowledge.frameworks.vllm import vllm_sets
 from npuify.knowledge.third_party.dependencies import dependency
-from npuify.language import phrase
+from npuify.language import alternatives, phrase
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -213,7 +214,7 @@ def cuda_packages(facts: Facts) -> Iterator[Result]:
         if name == "triton" and "triton-ascend" in packages:
             continue
         row = dependency(name, torch_npu or "2.7.1")
-        if row is not None and row.action == "drop":
+        if row is not None and (row.action == "drop" or (name.endswith("-gpu") and row.action != "keep")):
             left.append(name)
     if left:
         shown = ", ".join(left[:6]) + (phrase(" and {value} more", value=len(left) - 6) if len(left) > 6 else "")
@@ -225,4 +226,36 @@ def cuda_packages(facts: Facts) -> Iterator[Result]:
             mend=Mend(("pip uninstall -y " + " ".join(left),)),
             evidence=Evidence.DOCUMENTED,
             source="src/npuify/knowledge/data/dependencies.toml",
+        )
+
+
+@check("versions.vllm", "vLLM and its plug-in match", after=("python.found",))
+def vllm_set(facts: Facts) -> Iterator[Result]:
+    """Each release of vllm-ascend extends the releases of vLLM that it names, and no other."""
+    packages = facts.python.packages
+    vllm, plugin = packages.get("vllm", ""), packages.get("vllm-ascend", "")
+    row = next((row for row in vllm_sets() if plugin and row.plugin == base_version(plugin)), None)
+    if vllm and not plugin:
+        yield result(
+            "versions.vllm",
+            Status.ERROR,
+            phrase("vllm {vllm} is installed without its plug-in vllm-ascend, and does not know NPUs", vllm=vllm),
+            advice=phrase("install vllm-ascend with the vLLM that belongs to it; npuify explain vllm lists the sets"),
+            mend=Mend(("npuify explain vllm",)),
+            source="vllm-project/vllm-ascend, installation",
+        )
+    elif vllm and row is not None and base_version(vllm) not in row.vllm:
+        yield result(
+            "versions.vllm",
+            Status.ERROR,
+            phrase(
+                "vllm-ascend {plugin} extends vllm {wanted}, and vllm {vllm} is installed",
+                plugin=plugin,
+                wanted=alternatives(row.vllm),
+                vllm=vllm,
+            ),
+            advice=phrase("install the vLLM that belongs to the plug-in"),
+            mend=Mend((f"pip install --no-deps vllm=={row.vllm[0]}",)),
+            evidence=row.evidence,
+            source=row.source,
         )

@@ -56,6 +56,8 @@ class Loaded(msgspec.Struct, frozen=True, kw_only=True):
     opp: str = ""
     opp_of: str = ""
     """The real folder of the installation that ``ASCEND_OPP_PATH`` belongs to."""
+    python_of: tuple[str, ...] = ()
+    """Real folders of the installations that stand in ``PYTHONPATH``, in order."""
     nnal: str = ""
     """``ATB_HOME_PATH``."""
 
@@ -209,6 +211,13 @@ def _loaded(machine: Sight, installed: Mapping[str, str]) -> Loaded:
         repeated=repeated,
         opp=environment.get("ASCEND_OPP_PATH", ""),
         opp_of=_owner(machine, environment.get("ASCEND_OPP_PATH", "").rstrip("/"), installed),
+        python_of=tuple(
+            dict.fromkeys(
+                owner
+                for entry in environment.get("PYTHONPATH", "").split(":")
+                if (owner := _owner(machine, entry.rstrip("/"), installed))
+            )
+        ),
         nnal=environment.get("ATB_HOME_PATH", ""),
     )
 
