@@ -8,7 +8,7 @@ import pytest
 
 from npuify.model import Safety
 
-from ...harness import findings
+from ...harness import findings, output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,3 +40,8 @@ def test_what_looks_a_member_up_changes_with_it(use: str) -> None:
     found = [item for item in findings(f'{_CLASS}print(Way("nccl"))\n{use}') if item.code == "NPU301"]
     assert len({item.safety for item in found}) == 1
     assert len(found) == 2
+
+
+def test_megatrons_own_option_stays_nccl() -> None:
+    text = 'from megatron.training import get_args\n\nassert get_args().distributed_backend == "nccl"\n'
+    assert output(text, unsafe=True) == text

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+import npuify
 from npuify.model import Safety, Severity
+from npuify.options import Options
 
 from ...harness import findings, output
 
@@ -129,3 +131,67 @@ def test_what_stands_further_behind_a_refusal_is_told_where_it_stands() -> None:
         "    return paddle.get_cudnn_version()\n"
     )
     assert output(HEAD + text) == HEAD + text.replace("paddle.is_compiled_with_cuda()", NPU)
+
+
+ASKED = """import argparse
+
+import paddle
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--device", default="gpu", choices=["cpu", "gpu"])
+args = parser.parse_args()
+paddle.set_device(args.device)
+if args.device == "gpu":
+    print(1)
+"""
+GUARD = """import paddle
+
+
+def guard(number, device="cpu"):
+    if device == "cpu":
+        paddle.set_device(device)
+    elif device == "gpu":
+        paddle.set_device("gpu:{}".format(number))
+
+
+guard(0, device="gpu")
+"""
+STORED = """import paddle
+
+
+class Storage:
+    def __init__(self, device):
+        self.kind = device
+
+    def move(self):
+        return 1 if self.kind == "gpu" else 2
+
+
+def start(device):
+    paddle.set_device(device)
+    Storage(device)
+
+
+start("gpu")
+"""
+
+
+@pytest.mark.parametrize("text", [ASKED, GUARD, STORED])
+def test_a_device_and_what_it_is_compared_with_change_together(text: str) -> None:
+    assert output(text, unsafe=True) == text.replace('"gpu', '"npu')
+
+
+def test_a_comparison_in_another_file(tmp_path: Path) -> None:
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "main.py").write_text(
+        "import paddle\nfrom work import run\nfrom options import args\n\npaddle.set_device(args.device)\nrun(args)\n"
+    )
+    (source / "options.py").write_text(
+        'import argparse\n\nparser = argparse.ArgumentParser()\nparser.add_argument("--device", default="gpu")\nargs = parser.parse_args()\n'
+    )
+    (source / "work.py").write_text(
+        'import paddle\n\n\ndef run(args):\n    if args.device == "gpu":\n        print(paddle.ones([1]))\n'
+    )
+    npuify.migrate(source, tmp_path / "out", Options(cache=False, jobs=1, unsafe=True))
+    assert 'args.device == "npu"' in (tmp_path / "out/work.py").read_text()

@@ -154,3 +154,11 @@ def test_one_program_without_use_npu_among_many_leaves_it_to_a_person(tmp_path: 
     assert output(text, unsafe=True, name="config.yaml", root=tmp_path) == text
     (found,) = findings(text, name="config.yaml", root=tmp_path)
     assert (found.code, found.safety) == ("NPU952", Safety.MANUAL)
+
+
+def test_the_back_end_of_a_program_on_paddle(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        'import argparse\nimport paddle\n\np = argparse.ArgumentParser()\np.add_argument("--backend", default="nccl")\n'
+    )
+    text = "python -m paddle.distributed.launch --npus 0,1 train.py --backend nccl\npython train.py --backend=nccl\n"
+    assert output(text, unsafe=True, name="run.sh", root=tmp_path) == text.replace("nccl", "xccl")

@@ -51,6 +51,8 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     parent = file.parent(node)
     if isinstance(parent, (ast.Expr, ast.JoinedStr)) or file.framework == "PaddlePaddle":
         return
+    if isinstance(parent, ast.Compare) and file.contains(b"megatron") and _is_megatrons(parent):
+        return
     if isinstance(parent, ast.Dict) and node in parent.keys:
         if "hccl" in [key.value for key in parent.keys if isinstance(key, ast.Constant)]:
             return
@@ -87,6 +89,15 @@ def nccl_backend(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
         subject="nccl",
         needs_torch_npu=not any(isinstance(up, (ast.Compare, ast.arguments)) for up in file.ancestors(node)),
     )
+
+
+def _is_megatrons(compared: ast.Compare) -> bool:
+    """Whether Megatron-LM's option ``--distributed-backend`` is asked, which stays ``nccl``.
+
+    It takes nccl and gloo, and MindSpeed's adaptor makes of it what an NPU has.
+    """
+    sides = (compared.left, *compared.comparators)
+    return any(isinstance(side, ast.Attribute) and side.attr == "distributed_backend" for side in sides)
 
 
 def _is_surely_backend(node: ast.Constant, file: PythonFile) -> bool:

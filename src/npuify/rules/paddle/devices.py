@@ -93,6 +93,8 @@ def _names_device(node: ast.Constant | ast.JoinedStr) -> bool:
 def _reaches_paddle(node: ast.expr, file: PythonFile) -> Safety | None:
     """How surely a string is a device of Paddle's; None where it is none, or another library's."""
     found: Safety | None = None
+    if _is_compared_with_given(node, file) or _is_compared_with_reaching(node, file):
+        found = Safety.REVIEW
     for occurrence in flow_of(node, file.model, file.reaching(Reach.FILE), by_name=True).occurrences:
         here, home = occurrence.node, occurrence.file
         while isinstance(up := home.parent(here), ast.BinOp):
@@ -108,6 +110,45 @@ def _reaches_paddle(node: ast.expr, file: PythonFile) -> Safety | None:
         ):
             found = found or Safety.REVIEW
     return found
+
+
+def _is_compared_with_given(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a string is compared with what the file gives to Paddle: ``args.device`` of
+    ``paddle.set_device(args.device)``, which is ``npu`` after the migration.
+    """
+    parent = file.parent(node)
+    if not isinstance(parent, ast.Compare) or not all(isinstance(op, (ast.Eq, ast.NotEq)) for op in parent.ops):
+        return False
+    for side in (parent.left, *parent.comparators):
+        if side is not node and isinstance(side, (ast.Name, ast.Attribute, ast.Subscript)):
+            given = re.escape(file.code(side)).encode()
+            if re.search(
+                rb"\bset_device\(\s*(?:device\s*=\s*)?(?:f[\"']\{)?" + given + rb"[\s),}:+]", file.source.data
+            ):
+                return True
+            if isinstance(side, ast.Attribute) and file.project.files_with(b"set_device(" + file.code(side).encode()):
+                return True
+    return False
+
+
+def _is_compared_with_reaching(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a string is compared with a name that holds one which reaches Paddle.
+
+    ``if device == "gpu"`` in a function that is called with ``"gpu"``: an edit of one alone makes it false.
+    """
+    parent = file.parent(node)
+    if not isinstance(parent, ast.Compare) or not all(isinstance(op, (ast.Eq, ast.NotEq)) for op in parent.ops):
+        return False
+    sides = [one for one in (parent.left, *parent.comparators) if isinstance(one, (ast.Name, ast.Attribute))]
+    for other in ast.walk(file.source.tree) if sides else ():
+        if not isinstance(other, ast.Constant) or other.value not in ("gpu", "cuda") or other is node:
+            continue
+        if isinstance(file.parent(other), ast.Compare):
+            continue
+        flow = flow_of(other, file.model, file.reaching(Reach.FILE), by_name=True)
+        if any(one.node is side for one in flow.occurrences for side in sides) and _reaches_paddle(other, file):
+            return True
+    return False
 
 
 def _is_asked(node: ast.expr, parent: ast.AST | None, file: PythonFile) -> bool:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _DEVICE = re.compile(r"(?:--|.*\.)?(?:device|place)")
 _GPU = re.compile(r"(gpu|cuda)(?::\d+(?:,\d+)*)?")
+_BACKEND = re.compile(r"(?:--|.*\.)?(?:dist[_-])?backend")
 _SWITCH = re.compile(r"(?P<prefix>--|(?:.*\.)?)use_gpu")
 _OF_TENSORRT = re.compile(r"(?:--|.*\.)?use_(?:tensorrt|trt)")
 _CARDS = re.compile(r"--(?P<word>gpus|selected_gpus)(?:=.*)?", re.DOTALL)
@@ -146,6 +147,15 @@ def judge_paddle_options(words: Sequence[Word], program: str, file: TextFile) ->
                 phrase("{option} names the device gpu; that of an NPU is npu", option=option),
                 edits=[(*span, "npu") if span is not None else None],
                 subject="paddle: gpu",
+            )
+        elif _BACKEND.fullmatch(option) and value in ("nccl", "NCCL"):
+            span = word.span(len(word.value) - len(value), len(word.value))
+            file.report(
+                OPTION,
+                (word.start, word.end),
+                phrase("{option} names NCCL; PaddlePaddle calls the collective back end of an NPU xccl", option=option),
+                edits=[(*span, "xccl" if value.islower() else "XCCL") if span is not None else None],
+                subject="paddle: nccl",
             )
         elif (switch := _SWITCH.fullmatch(option)) is not None and value in OFF:
             is_ocr = not program and words[0].value.rpartition("/")[2] == "paddleocr"
