@@ -9,7 +9,7 @@ from packaging.version import InvalidVersion, Version
 
 from npuify.doctor.sets import base_version
 from npuify.knowledge.tensorflow.tables import adapters
-from npuify.language import commas, phrase, semicolons
+from npuify.language import alternatives, commas, phrase, semicolons
 from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
@@ -137,7 +137,7 @@ def tensorflow_set(facts: Facts) -> Iterator[Result]:
         return
     wrong = list(_wrong(facts, name, version, adapter))
     if wrong:
-        python = adapter.python.replace("|", " or ")
+        python = alternatives(adapter.python.split("|"))
         yield result(
             "tensorflow.set",
             Status.ERROR,

@@ -10,7 +10,7 @@ from packaging.version import InvalidVersion, Version
 
 from npuify.knowledge.tensorflow.lines import choose_adapter
 from npuify.knowledge.tensorflow.tables import adapters
-from npuify.language import commas, phrase
+from npuify.language import alternatives, commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.packages.dependency_file import admits
 from npuify.rules.registry import Rule, list_rule
@@ -110,7 +110,7 @@ def judge_tensorflow(file: DependencyFile, line: str) -> Iterator[Finding]:
             subject=entry.name,
             advice=phrase(
                 "Python {python}; {also}; the wheel {package} is on no index, it comes from the adapter's release page",
-                python=adapter.python.replace("|", " or "),
+                python=alternatives(adapter.python.split("|")),
                 also=commas(adapter.also),
                 package=adapter.package,
             ),
@@ -174,7 +174,7 @@ def _python(adapter: Adapter, file: DependencyFile) -> Iterator[Finding]:
             phrase(
                 "{package} is for Python {python}; {written} is not among them",
                 package=adapter.package,
-                python=adapter.python.replace("|", " or "),
+                python=alternatives(adapter.python.split("|")),
                 written=file.written(entry),
             ),
             # For Poetry a range has to be written, which the project's own code decides.
