@@ -1,4 +1,4 @@
-"""The same program written otherwise: parentheses around expressions, double quotes, lines that go on, comments."""
+"""The same program written otherwise: parentheses around expressions, some of them over several lines, with comments."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     import random
 
 _PLAIN = (ast.Name, ast.Attribute, ast.Call, ast.Constant, ast.Compare, ast.BinOp, ast.Subscript, ast.IfExp, ast.BoolOp)
+_LONG = (ast.Call, ast.Compare, ast.BinOp, ast.IfExp, ast.BoolOp)
+"""What gets lines of its own, unless something is called or taken of it."""
 _SHARE = 0.12
-"""How many of the expressions get parentheses, and of these, how many a line of their own."""
+"""How many of the expressions get parentheses."""
 
 
 def disguised(text: str, chance: random.Random) -> str:
@@ -24,14 +26,17 @@ def disguised(text: str, chance: random.Random) -> str:
     for line in lines:
         starts.append(starts[-1] + len(line))
     put: list[tuple[int, int, bytes]] = []
+    nodes = list(ast.walk(tree))
+    called = {node.func for node in nodes if isinstance(node, ast.Call)}
+    called |= {node.value for node in nodes if isinstance(node, (ast.Attribute, ast.Subscript))}
     for node in _expressions(tree):
         if chance.random() >= _SHARE or node.end_lineno != node.lineno:
             continue
         begin = starts[node.lineno - 1] + node.col_offset
         end = starts[node.lineno - 1] + (node.end_col_offset or 0)
-        inner, outer = chance.choice(((b"(", b")"), (b"(", b")"), (b"( ", b" )"), (b"(\n    ", b"\n)")))
-        if chance.random() < 0.1:
-            inner = b"(  # it is\n    "
+        inner, outer = chance.choice(((b"(", b")"), (b"(", b")"), (b"( ", b" )")))
+        if isinstance(node, _LONG) and node not in called:
+            inner, outer = chance.choice(((b"(", b")"), (b"(\n    ", b"\n)"), (b"(  # it is\n    ", b"\n)")))
         put += [(begin, -end, inner), (end, 0, outer)]
     raw = bytearray(text.encode())
     # From the end on; of several at one place, what closes stands before what opens, and the outer opens first.

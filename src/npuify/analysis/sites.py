@@ -232,7 +232,9 @@ def _of_objects(
 
 
 def _with_own(file: FileModel, others: list[FileModel]) -> list[FileModel]:
-    return list({file.relative: file, **{other.relative: other for other in others}}.values())
+    # The project may hold this file with the text of before: what was asked about stands in the one that asks.
+    files = {file.relative: file, **{other.relative: other for other in others}}
+    return list((files | {file.relative: file}).values())
 
 
 def _calls_at(node: ast.expr, function: Function, home: FileModel, file: FileModel, model: Engine) -> Values:

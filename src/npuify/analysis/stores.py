@@ -63,7 +63,9 @@ def assignments(owner: Value, name: str, file: FileModel, model: Engine) -> Iter
 
 def _files(name: str, file: FileModel, model: Engine) -> Iterable[FileModel]:
     """The files that may assign to an attribute."""
-    return {file.relative: file, **{other.relative: other for other in model.files_storing(name)}}.values()
+    others = {other.relative: other for other in model.files_storing(name)}
+    # The project may hold this file with the text of before.
+    return ({file.relative: file, **others} | {file.relative: file}).values()
 
 
 def _stored(is_it: Callable[[Value], bool], name: str, holder: Place | None, file: FileModel, model: Engine) -> Values:

@@ -415,7 +415,8 @@ def _readers_of_attribute(target: ast.Attribute, here: Occurrence, model: Engine
         return
     step = _further(here, file.place(target), phrase("assigned to .{name}", name=name))
     owners = owners_of(target.value, file, model)
-    files = {file.relative: file, **{other.relative: other for other in model.files_with(f".{name}")}}
+    others = {other.relative: other for other in model.files_with(f".{name}")}
+    files = {file.relative: file, **others} | {file.relative: file}  # the project may hold it with the text of before
     for other in files.values():
         for node in other.references(name):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):

@@ -67,12 +67,15 @@ def cuda_method(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
     inside = file.source.data[span[1] : file.source.end(call)]
     if b"#" in inside or b"\n" in inside or not inside.lstrip().startswith(b"("):
         return _by_getattr(node, span, file)  # (x.cuda)(): what closes belongs to what stands before
-    if len(call.args) == 1 and not before and not call.keywords and device == f"{root}.get({file.code(call.args[0])})":
-        # What stands inside is left as it is: other findings may edit it.
-        return [
-            file.edit(span[0], file.source.start(call.args[0]), f"to({root}.get("),
-            file.edit(file.source.end(call.args[0]), file.source.end(call), "))"),
-        ]
+    named = next((keyword.value for keyword in call.keywords if keyword.arg == "device"), None)
+    one = call.args[0] if call.args else named
+    if one is not None and not before and len(call.args) + len(call.keywords) == 1:
+        if device == f"{root}.get({file.code(one)})":
+            # What stands inside is left as it is: other findings may edit it, or tell of it.
+            return [
+                file.edit(span[0], file.source.start(one), f"to({root}.get("),
+                file.edit(file.source.end(one), file.source.end(call), "))"),
+            ]
     where = device or f"{root}.type"
     return [file.edit(span[0], file.source.end(call), f"to({before}{', '.join([where, *parts])})")]
 
