@@ -89,6 +89,8 @@ FIRES = [
     ("NPU324", HF + "m = AutoModel.from_pretrained('x', load_in_4bit=True)\n"),
     ("NPU324", HF + "m = AutoModel.from_pretrained('x', attn_implementation='flash_attention_2')\n"),
     ("NPU324", DIFFUSERS + "pipe.enable_xformers_memory_efficient_attention()\n"),
+    ("NPU324", "import torch\nfrom accelerate import Accelerator\na = Accelerator(mixed_precision='fp8')\n"),
+    ("NPU324", HF + "m = AutoModel.from_pretrained('THUDM/chatglm-6b').quantize(8)\n"),
 ]
 SILENT = [
     (
@@ -155,6 +157,8 @@ SILENT = [
     ("NPU325", "from mmcv.parallel import MMDataParallel\nfrom mmcv.device.npu import NPUDataParallel\n"),
     ("NPU324", HF + "a = TrainingArguments('o', tf32=False)\n"),
     ("NPU324", HF + "a = TrainingArguments('o', optim='adamw_torch')\n"),
+    ("NPU324", "import torch\nfrom accelerate import Accelerator\na = Accelerator(mixed_precision='bf16')\n"),
+    ("NPU324", HF + "m = AutoModel.from_pretrained('THUDM/glm').quantize(8)\n"),
     ("NPU324", HF + "m = AutoModel.from_pretrained('x', attn_implementation='sdpa')\n"),
     ("NPU324", "import torch\na = Settings(tf32=True)\n"),
 ]
