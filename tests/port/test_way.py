@@ -51,7 +51,11 @@ class Machine:
         self.status = {"forward": Status.PASSED, "backward": Status.PASSED, "compare": Status.PASSED}
         self.asked: dict[str, Any] = {}
         self.said = ""
+        self.seen = ""
         self.alike = False
+        self.seconds = 0.0
+        self.where = Where.SIMULATION
+        self.ended = ""
 
     def accept(self, project: Path, **asked: Any) -> AcceptanceReport:
         self.asked = {"project": project, **asked}
@@ -60,9 +64,10 @@ class Machine:
                 name,
                 name,
                 status,
-                Where.NOWHERE if status is Status.NOT_RUN else Where.SIMULATION,
+                Where.NOWHERE if status is Status.NOT_RUN else self.where,
                 self.said or f"said of {name}",
-                (f"seen of {name}",),
+                (self.seen or f"seen of {name}",),
+                seconds=self.seconds,
             )
             for name, status in self.status.items()
         )
@@ -77,6 +82,7 @@ class Machine:
             steps,
             "fine",
             original_fails_too=self.alike,
+            original_failed=self.ended,
         )
 
 
@@ -270,6 +276,43 @@ def test_what_ends_the_original_too_is_not_the_migrations(here: Path, machine: M
     assert "--entry" in report.decision.choices[0].command
 
 
+def test_time_that_is_too_short(here: Path, machine: Machine) -> None:
+    project(here, train_py=SAFE)
+    machine.status["forward"], machine.seconds = Status.FAILED, 600.2
+    report = port("project", "-o", "out", code=1)
+    assert about(report) == "run-failed" and report.decision is not None
+    assert "in 600 s" in report.decision.question and "--timeout 3600" in report.decision.choices[0].command
+    machine.status["forward"] = Status.PASSED
+    assert about(follow(report, 0)) == "" and machine.asked["timeout"] == 3600
+
+
+def test_a_program_that_was_not_told_to_use_the_device(here: Path, machine: Machine) -> None:
+    option = "import argparse\nargparse.ArgumentParser().add_argument('--cuda', action='store_true')\n"
+    project(here, train_py=option + SAFE)
+    machine.status["forward"], machine.where = Status.FAILED, Where.CPU
+    report = port("project", "-o", "out", "--entry", "train.py --epochs 1", code=1)
+    assert about(report) == "run-failed" and report.decision is not None
+    assert "computes on the CPU" in report.decision.question
+    machine.status["forward"] = Status.PASSED
+    assert about(follow(report, 0)) == "" and machine.asked["entry"] == "train.py --epochs 1 --cuda"
+
+
+def test_an_original_that_a_new_torch_ends(here: Path, machine: Machine) -> None:
+    """It can be compared once the same place is mended in a copy of it."""
+    project(here, train_py=SAFE + "    print(loss.data[0])\n")
+    machine.status["compare"], machine.ended = Status.NOT_RUN, "ended with IndexError: invalid index"
+    report = port("project", "-o", "out", "--unsafe", code=1)
+    assert about(report) == "not-comparable" and report.decision is not None
+    mend, _, then = report.decision.choices[0].command.partition(" && ")
+    done = CliRunner().invoke(app, shlex.split(mend)[1:])
+    assert done.exit_code in (0, 1), done.output
+    mended = (here / "project-mended" / "train.py").read_text()
+    assert mended == (here / "project" / "train.py").read_text().replace(".data[0]", ".item()")
+    machine.status["compare"], machine.ended = Status.PASSED, ""
+    assert then == "npuify port project-mended -o out --resume"
+    assert about(port(*shlex.split(then)[2:])) == "" and machine.asked["project"].name == "project-mended"
+
+
 def test_runs_that_cannot_be_compared_are_not_called_different(here: Path, machine: Machine) -> None:
     project(here, train_py=SAFE)
     machine.status["compare"] = Status.FAILED
@@ -296,6 +339,7 @@ def test_kernels_whose_code_is_known_are_offered_to_be_replaced(here: Path, mach
     [
         ("It ended with ModuleNotFoundError: No module named 'tiktoken'", "package-missing", "--resume"),
         ("It ended with FileNotFoundError: [Errno 2] No such file or directory: 'data/train.bin'", "data-missing", "--prepare data/prepare.py"),
+        ("It ended with RuntimeError: Error downloading train-images-idx3-ubyte.gz:", "data-missing", "--prepare data/prepare.py"),
     ],
 )  # fmt: skip
 def test_what_a_run_lacks_is_said(here: Path, machine: Machine, cause: str, name: str, command: str) -> None:
@@ -307,6 +351,27 @@ def test_what_a_run_lacks_is_said(here: Path, machine: Machine, cause: str, name
     assert report.decision is not None and command in report.decision.choices[0].command
     machine.status["forward"] = Status.PASSED
     assert about(follow(report, 0)) == ""
+
+
+@pytest.mark.parametrize(
+    ("cause", "line", "named"),
+    [
+        (
+            "RuntimeError: Error downloading x.gz:",
+            "MNIST(root='./data/mnist', download=True)",
+            "--data data/mnist=PATH",
+        ),
+        ("RuntimeError: Error downloading x.gz:", "MNIST(args.root, download=True)", "--data PATH"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'data/sort'", "os.mkdir(folder)", "--data data=PATH"),
+        ("urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>", "get()", "--data PATH"),
+    ],
+)
+def test_where_the_data_belongs(here: Path, machine: Machine, cause: str, line: str, named: str) -> None:
+    project(here, train_py=SAFE)
+    machine.status["forward"], machine.said, machine.seen = Status.FAILED, f"It ended with {cause}", line
+    report = port("project", "-o", "out", "--entry", "train.py", code=1)
+    assert about(report) == "data-missing" and report.decision is not None
+    assert report.decision.choices[0].command.endswith(named)
 
 
 def test_data_that_is_given(here: Path, machine: Machine) -> None:

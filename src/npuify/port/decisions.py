@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
@@ -10,33 +9,22 @@ import msgspec
 
 from npuify.language import commas, phrase, semicolons
 from npuify.model import Safety
-from npuify.port.model import Choice, Decision, PortOptions, State
+from npuify.port.model import Choice, Decision, PortOptions
 from npuify.report.summary import counted
 from npuify.report.verdicts.scope import has_nothing_to_move, names_no_device
 from npuify.report.verdicts.verdict import Level, status, what_stops
-from npuify.verify.steps.plan import own_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from npuify.model import EntryPoint, Finding, NpuifyError, ScanResult
-    from npuify.port.model import Stage
     from npuify.report.doctor import Report
     from npuify.report.verdicts.verdict import Verdict
 
 AFTER_A_RUN: Final = ("run-failed", "package-missing", "data-missing", "not-comparable", "differs")
 """Decisions after which there is something to hand over all the same."""
 _SHOWN: Final = 12
-_NO_PACKAGE: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
-_REFUSED: Final = re.compile(r"refused \([\w-]+\)")
-"""How the comparison says that it would prove nothing."""
-_NO_FILE: Final = re.compile(r"FileNotFoundError|No such file or directory")
-_NAMED_FILE: Final = re.compile(r"No such file or directory: '([^']+)'")
-_ON_CUDA: Final = re.compile(r"(?<![\w./-])cuda(?::\d+)?(?![\w./-])")
-"""A device of CUDA among the words of a command."""
-_MAKES_DATA: Final = re.compile(r"(prepare|download|preprocess|make)[^/]*$", re.IGNORECASE)
-_MAKERS: Final = 3
 _FLAGS: Final = {
     "unsafe": ("--unsafe", "--no-unsafe"),
     "place_on_npu": ("--place-on-npu", "--no-place-on-npu"),
@@ -65,6 +53,12 @@ class Commands:
     def over(self) -> str:
         """Migrating once more, over what was written."""
         return self.again("--force")
+
+    def mended(self, codes: str) -> str:
+        """Going on with a copy of the original in which only these rules have made their edits."""
+        copy = self._source.rstrip("/\\") + "-mended"
+        made = shlex.join(["npuify", "migrate", self._source, "-o", copy, "--select", codes])
+        return f"{made} && {shlex.join(['npuify', 'port', copy, '-o', self._destination, '--resume'])}"
 
     def other(self, *words: str) -> str:
         """Another command of npuify on the source."""
@@ -221,106 +215,6 @@ def machine(report: Report, commands: Commands) -> Decision:
             Choice(phrase("Run in simulation"), commands.resume("--target", "simulated")),
         ),
     )
-
-
-def after_run(
-    stages: Sequence[Stage],
-    source: Path,
-    entry: str,
-    points: Sequence[EntryPoint],
-    commands: Commands,
-    original_fails_too: bool,
-) -> Decision | None:
-    """What a run that failed, or computes something else, leaves to a person; None: neither."""
-    failed = next((one for one in stages if one.state is State.FAILED), None)
-    if failed is None:
-        return None
-    differently = Choice(phrase("Run it differently"), commands.resume("--entry", "PROGRAM ARGUMENTS"))
-    change = Choice(phrase("Change the migrated copy, then go on"), commands.resume())
-    anew = Choice(phrase("Migrate anew, with other options"), commands.over())
-    if failed.name == "compare" and _REFUSED.match(failed.message):
-        question = phrase("The two runs cannot be compared: whether they compute the same is not known.")
-        places = tuple(filter(None, (failed.message, failed.advice)))
-        return Decision("not-comparable", question, places, (differently, change, anew))
-    if failed.name == "compare":
-        question = phrase("The migrated program computes something else than the original.")
-        return Decision("differs", question, (failed.message,), (change, differently, anew))
-    if package := _NO_PACKAGE.search(failed.message):
-        return Decision(
-            "package-missing",
-            phrase(
-                "The program needs the package {package}, which the Python that runs it does not have.",
-                package=package[1],
-            ),
-            (failed.message,),
-            (
-                Choice(phrase("Install it, then go on"), commands.resume()),
-                Choice(phrase("Run with another Python"), commands.resume("--python", "PATH")),
-            ),
-        )
-    if _NO_FILE.search(failed.message):
-        started = entry.split()
-        makers = [
-            one.file
-            for one in points
-            if _MAKES_DATA.search(one.file) and one.file.endswith(".py") and one.file not in started
-        ]
-        return Decision(
-            "data-missing",
-            phrase("The program needs a file that is not there: data, weights or settings."),
-            (failed.message,),
-            (
-                *(
-                    Choice(phrase("Make it with {one}", one=one), commands.resume("--prepare", one))
-                    for one in makers[:_MAKERS]
-                ),
-                *_by_itself(source, entry, commands),
-                Choice(
-                    phrase("Give the data, or a part of it"),
-                    commands.resume("--data", f"{_missing(failed.message)}PATH"),
-                ),
-                Choice(
-                    phrase("Make it with a program, which is run once for both"),
-                    commands.resume("--prepare", "PROGRAM"),
-                ),
-                Choice(
-                    phrase("Say where it is, or take other data, by the program's own options"), differently.command
-                ),
-                Choice(phrase("Put it into both folders, then go on"), commands.resume()),
-            ),
-        )
-    if original_fails_too and _ON_CUDA.search(entry) and "compiled with CUDA" in failed.message:
-        # As the command is, each of the two is sent to CUDA.
-        own = Choice(
-            phrase("Have each run on the device that it is for"),
-            commands.resume("--entry", _ON_CUDA.sub("{device}", entry)),
-        )
-        question = phrase("The command names CUDA, which is not here, for both the original and the migrated program.")
-        return Decision("run-failed", question, (failed.message,), (own, differently))
-    if original_fails_too:
-        question = phrase("Started in this way, neither the original nor the migrated program runs.")
-        here = Choice(phrase("Make both run here, then go on"), commands.resume())
-        return Decision("run-failed", question, (failed.message,), (differently, here))
-    question = phrase("The migrated program did not run as it should.")
-    return Decision("run-failed", question, (failed.message,), (change, differently, anew))
-
-
-def _by_itself(source: Path, entry: str, commands: Commands) -> Iterator[Choice]:
-    """Its own input, where the program has an option for that."""
-    words = shlex.split(entry)
-    option = own_input(source, words)
-    if option and option not in words:
-        yield Choice(
-            phrase("Have the program make its input: {option}", option=option),
-            commands.resume("--entry", f"{entry} {option}"),
-        )
-
-
-def _missing(message: str) -> str:
-    """``NAME=`` for the file that a program looked for in its own folder; empty where that is not known."""
-    found = _NAMED_FILE.search(message)
-    name = found[1].removeprefix("./") if found else ""
-    return f"{name}=" if name and not name.startswith(("/", "~", "..")) and "=" not in name else ""
 
 
 def _place(finding: Finding) -> str:

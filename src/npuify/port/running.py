@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from npuify.language import phrase, sentences, spoken
 from npuify.language import told as in_words
 from npuify.model import NpuifyError
-from npuify.port import decisions
+from npuify.port import decisions, ended
 from npuify.port.model import Stage, State
-from npuify.verify.steps.model import Status
+from npuify.verify.steps.model import Status, Where
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -103,8 +103,17 @@ def run(
     told(ran)
     told(compared)
     entry = asked.entry or report.entry
-    return Outcome(
-        decisions.after_run([ran, compared], source, entry, points, commands, report.original_fails_too), entry
+    decision = ended.after_run([ran, compared], source, entry, points, commands, _ended(report, asked))
+    return Outcome(decision, entry)
+
+
+def _ended(report: AcceptanceReport, asked: PortOptions) -> ended.Ended:
+    failed = [one for one in report.steps if one.status is Status.FAILED]
+    return ended.Ended(
+        as_the_original=report.original_fails_too,
+        seconds=asked.timeout if any(one.seconds >= asked.timeout for one in failed) else 0,
+        on_cpu=any(one.where is Where.CPU for one in failed),
+        original=report.original_failed,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,7 @@ from npuify.verify.steps.plan import (
 )
 from npuify.verify.steps.prepare import put_data
 from npuify.verify.steps.runner import Ran, run
+from npuify.verify.steps.switches import with_cuda, without_cuda
 from tests.hanging import Hanging
 
 if TYPE_CHECKING:
@@ -237,3 +239,37 @@ def test_data_is_put_into_both_copies(tmp_path: Path) -> None:
     for wrong in (str(tmp_path / "none"), f"../out={given}", f"/etc={given}", f"={given}", "data="):
         with pytest.raises(NpuifyError):
             put_data(wrong, copies)
+
+
+@pytest.mark.parametrize(
+    ("option", "words", "off", "on"),
+    [
+        ("'--cuda', action='store_true'", "--cuda", "", "--cuda"),
+        ("'-g', '--use-gpu', action='store_true'", "-g", "", "--use-gpu"),
+        # As in Bai's TCN: the option turns off what is on.
+        ("'--cuda', action='store_false', help='use CUDA (default: True)'", "", "--cuda", ""),
+        ("'--no-cuda', action='store_true'", "", "--no-cuda", ""),
+        ("'--use-cpu', action='store_true'", "", "--use-cpu", ""),
+        ("'--use_cuda', type=str2bool, default=True", "", "--use_cuda False", "--use_cuda True"),
+        ("'--cuda', type=bool, default=True", "--cuda=1", "--cuda ''", "--cuda 1"),
+        ("'--gpu', type=int, default=0", "--gpu 0", "--gpu -1", "--gpu 0"),
+        ("'--cuda', action=argparse.BooleanOptionalAction", "--cuda", "--no-cuda", "--cuda"),
+        # What decides nothing of this, or not in a way that the text tells.
+        ("'--gpus', type=str, default='0,1'", "--gpus 0", "--gpus 0", "--gpus 0"),
+        ("'--cuda-cache', action='store_true'", "--cuda-cache", "--cuda-cache", "--cuda-cache"),
+    ],
+)
+def test_options_that_turn_cuda_on_or_off(tmp_path: Path, option: str, words: str, off: str, on: str) -> None:
+    """They are found in a module that the program imports, too."""
+    (tmp_path / "options.py").write_text(f"parser.add_argument({option})\nif args.gpu >= 0: pass\n")
+    (tmp_path / "train.py").write_text("import options\n")
+    command = ["train.py", *shlex.split(words)]
+    assert without_cuda(tmp_path, command) == ("train.py", *shlex.split(off))
+    assert with_cuda(tmp_path, command) == ("train.py", *shlex.split(on))
+
+
+def test_what_a_parser_of_options_refuses_is_the_cause(tmp_path: Path) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("import argparse\nargparse.ArgumentParser().parse_args()\n")
+    ran = run([sys.executable, str(program), "--stepps", "2"], tmp_path, tmp_path / "log")
+    assert ran.cause() == "train.py: error: unrecognized arguments: --stepps 2"

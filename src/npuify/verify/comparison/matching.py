@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -44,19 +45,21 @@ def pair(a: Rank, b: Rank) -> Pairs:
         root = re.split(r"[./]", name, maxsplit=1)[0]
         return found.roots.get(root, root) + name[len(root) :]
 
-    theirs = {(call.step, call.phase, call.root, renamed(call.name), call.number): call for call in b.calls}
-    used = set()
+    # A part that is called by itself and within its model has the same numbers twice: the first belongs to the first.
+    theirs: dict[tuple[Any, ...], deque[Call]] = {}
+    for call in sorted(b.calls, key=lambda one: one.start):
+        key = (call.step, call.phase, call.root, renamed(call.name), call.number)
+        theirs.setdefault(key, deque()).append(call)
     starts: dict[int, int] = {}
     for call in sorted(a.calls, key=lambda one: one.start):
         key = (call.step, call.phase, call.root, plain(call.name), call.number)
-        other = theirs.get(key)
-        if other is None:
+        if not theirs.get(key):
             found.only_a.append(call)
             continue
-        used.add(key)
+        other = theirs[key].popleft()
         found.calls.append((call, other))
         starts[other.start] = call.start
-    found.only_b = [call for key, call in theirs.items() if key not in used]
+    found.only_b = [call for others in theirs.values() for call in others]
     _gradients(a, b, starts, found)
     _values(a, b, renamed, found)
     return found
@@ -76,17 +79,19 @@ def _roots(a: Rank, b: Rank) -> dict[str, str]:
 
 
 def _gradients(a: Rank, b: Rank, starts: dict[int, int], found: Pairs) -> None:
+    """Where a program differentiates twice, a tensor gets several gradients: the first belongs to the first."""
     theirs: dict[tuple[int, str], list[Gradient]] = {}
-    for gradient in b.gradients:
+    for gradient in sorted(b.gradients, key=lambda one: one.at):
         for start, slot in gradient.targets:
             if start in starts:
                 theirs.setdefault((starts[start], slot), []).append(gradient)
+    seen: Counter[tuple[int, str]] = Counter()
     for gradient in sorted(a.gradients, key=lambda one: one.at):
-        for target in gradient.targets:
-            others = theirs.get(target)
-            if others:
-                found.gradients.append((gradient, others[0]))
-                break
+        numbers = {target: seen[target] for target in gradient.targets}
+        seen.update(numbers.keys())
+        target = next((one for one in gradient.targets if one in theirs), None)
+        if target is not None and numbers[target] < len(theirs[target]):
+            found.gradients.append((gradient, theirs[target][numbers[target]]))
 
 
 def _values(a: Rank, b: Rank, renamed: Any, found: Pairs) -> None:

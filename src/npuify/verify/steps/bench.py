@@ -60,6 +60,10 @@ class Bench:
     done: list[StepResult] = field(default_factory=list)
     original_fails_too: bool = False
     """Whether the original was seen to end as the migrated program does."""
+    original_failed: str = ""
+    """Why the original ended, where the migrated program does not and what both computed before agrees."""
+    cpu_entry: tuple[str, ...] = ()
+    """How the original was started where it asked for CUDA, which is not here; empty: as the plan says."""
     _first: dict[Path, frozenset[Path]] = field(default_factory=dict)
     """The files of each copy before anything ran in it."""
 

@@ -32,7 +32,11 @@ _BRING_A_CAPTURE: Final = mark(
     "Where the original runs (on a CUDA machine): npuify verify capture -o reference PROGRAM; then copy the folder "
     "here and pass it with --reference."
 )
-_NEEDS_CUDA: Final = re.compile(
+_MEND_THE_ORIGINAL: Final = mark(
+    "Mend the same place in a copy of the original and compare with that; or bring a capture of the original from "
+    "where it runs (--reference)."
+)
+NEEDS_CUDA: Final = re.compile(
     r"not compiled with CUDA|CUDA is not available|is_available\(\) is False|No CUDA GPUs|NVIDIA driver|initialize CUDA"
 )
 
@@ -125,7 +129,10 @@ def forward(bench: Benched, ran: Ran, seen: CaptureSummary | None) -> StepResult
             title,
             Status.FAILED,
             bench.where,
-            phrase("Before any module returned a result it {why}", why=ran.why()),
+            # What a program that was killed had done is not known: it writes what it saw after each step.
+            ran.in_a_sentence()
+            if ran.timed_out
+            else phrase("Before any module returned a result it {why}", why=ran.why()),
             ran.seen(),
             ran.advice(),
             (ran.shown,),
@@ -214,8 +221,15 @@ def backward(bench: Benched, ran: Ran, seen: CaptureSummary | None) -> StepResul
     return made(Status.PASSED, "All gradients are finite, and the optimizer stepped.")
 
 
-def compare(bench: Benched, reference: Path | None, target: Path, why: str) -> StepResult:
-    """Hold the captures of both programs against each other, module by module."""
+def compare(bench: Benched, reference: Path | None, target: Path, why: str, ended: str = "") -> StepResult:
+    """Hold the captures of both programs against each other, module by module.
+
+    Args:
+        bench: on what both ran.
+        reference: the original's capture; None: there is none, and ``why`` says why.
+        target: the migrated program's.
+        ended: why the original ended before it was through, where the migrated program was.
+    """
     title = "Comparison with the original, module by module"
     on = (
         "a given capture"
@@ -229,7 +243,7 @@ def compare(bench: Benched, reference: Path | None, target: Path, why: str) -> S
             Status.NOT_RUN,
             Where.NOWHERE,
             why,
-            advice=_NAME_THE_DEVICE if _NEEDS_CUDA.search(why) else _BRING_A_CAPTURE,
+            advice=_NAME_THE_DEVICE if NEEDS_CUDA.search(why) else _BRING_A_CAPTURE,
         )
     if importlib.util.find_spec("numpy") is None:
         return StepResult(
@@ -247,6 +261,7 @@ def compare(bench: Benched, reference: Path | None, target: Path, why: str) -> S
     except NpuifyError as error:
         return StepResult("compare", title, Status.FAILED, bench.where, error.message, advice=error.advice)
     evidence = [
+        *([] if result.agrees else [result.verdict]),
         phrase(
             "against {on}: {matched} calls matched, the largest error of a result {worst:.2g}",
             on=on,
@@ -258,6 +273,21 @@ def compare(bench: Benched, reference: Path | None, target: Path, why: str) -> S
     if result.agrees:
         return StepResult("compare", title, Status.PASSED, bench.where, "They agree up to rounding.", tuple(evidence))
     first = result.first
+    if first is not None and first.kind == "ended" and ended:
+        return StepResult(
+            "compare",
+            title,
+            Status.NOT_RUN,
+            bench.where,
+            phrase(
+                "The original {why}, and the migrated program does not. The {matched} calls up to there agree; what "
+                "follows cannot be compared.",
+                why=ended,
+                matched=result.matched,
+            ),
+            tuple(evidence[1:]),
+            _MEND_THE_ORIGINAL,
+        )
     told = (
         phrase("First in {name}: {message}", name=first.name, message=first.message)
         if first is not None

@@ -86,5 +86,7 @@ class AcceptanceReport(msgspec.Struct, frozen=True):
     """The options that it was asked for with, in the words of the command line, so that it can be repeated."""
     original_fails_too: bool = False
     """Whether the original ended in the same way, before any result: the migration is not the cause."""
+    original_failed: str = ""
+    """Why the original ended before it was through, where the migrated program was, and both agree up to there."""
     language: str = ENGLISH
     """Of all text for people: ``en`` or ``zh``."""

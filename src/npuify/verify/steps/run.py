@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from npuify.language import commas, mark, phrase, sentences
 from npuify.model import NpuifyError
@@ -16,6 +19,7 @@ from .machine import devices_for
 from .model import VERSION, AcceptanceReport, Status, StepResult
 from .plan import in_a_line, make_plan, with_data
 from .prepare import copies, made_first, put_data
+from .switches import without_cuda
 from .tensorflow import TensorFlowBench
 
 if TYPE_CHECKING:
@@ -186,6 +190,7 @@ def _report(
         folder=str(kept) if kept is not None else "",
         asked=tuple(word for name, value in asked.items() if value for word in (name, value)),
         original_fails_too=isinstance(bench, Bench) and bench.original_fails_too,
+        original_failed=bench.original_failed if isinstance(bench, Bench) else "",
     )
 
 
@@ -231,15 +236,29 @@ def _run(bench: Bench, progress: Callable[[str], None]) -> None:
     if seen is None or not seen.calls:
         reference, why = None, _alone(bench, ran)
     elif reference is None:
-        other, reference = bench.capture("reference", target=False, words=bench.plan.reference_entry, steps=2)
+        other, reference = _original(bench)
+        bench.original_fails_too = _ends_alike(bench, ran, other)
+        bench.original_failed = other.why() if ran.fine and not other.fine else ""
         if _looked(reference) is None:
+            bench.original_failed = ""
             why = phrase(
                 "On {reference_device} the original {why}",
                 reference_device=bench.reference_device.upper(),
                 why=other.why(),
             )
             reference = None
-    bench.done.append(captured.compare(bench, reference, target, why))
+    compared = captured.compare(bench, reference, target, why, bench.original_failed)
+    if compared.status is not Status.NOT_RUN:
+        bench.original_failed = ""
+    if reference is None and bench.original_fails_too:
+        # Neither runs as it was started: a capture from elsewhere would not help.
+        compared = msgspec.structs.replace(compared, advice="")
+    if bench.cpu_entry:
+        started = phrase(
+            "the original was started as {command}, since it asked for CUDA", command=in_a_line(bench.cpu_entry)
+        )
+        compared = msgspec.structs.replace(compared, evidence=(*compared.evidence, started))
+    bench.done.append(compared)
     if bench.short:
         bench.done += long_runs.left_out(bench)
         return
@@ -263,19 +282,40 @@ def _alone(bench: Bench, ran: Ran) -> str:
     nothing = phrase("The migrated program produced nothing to compare.")
     if bench.given is not None or ran.fine or ran.timed_out:
         return nothing
-    other, folder = bench.capture("reference", target=False, words=bench.plan.reference_entry, steps=2)
+    other, folder = _original(bench)
     on = bench.reference_device.upper()
     seen = _looked(folder)
     if seen is not None and seen.calls:
         return sentences(nothing, phrase("The original runs on {on}.", on=on))
-    if bench.without_folders(other.why()) == bench.without_folders(ran.why()):
-        bench.original_fails_too = True
+    bench.original_fails_too = _ends_alike(bench, ran, other)
+    if bench.original_fails_too:
         return phrase(
             "The original ends in the same way on {on}: the cause is the program, how it was started, or this machine, "
             "and not the migration.",
             on=on,
         )
     return sentences(nothing, phrase("On {reference_device} the original {why}", reference_device=on, why=other.why()))
+
+
+def _original(bench: Bench) -> tuple[Ran, Path]:
+    """Capture the original; once more with what turns CUDA off, where it asks for CUDA and there is none."""
+    other, folder = bench.capture("reference", target=False, words=bench.plan.reference_entry, steps=2)
+    if other.fine or bench.reference_device != "cpu" or not captured.NEEDS_CUDA.search(other.why()):
+        return other, folder
+    words = without_cuda(bench.reference, bench.plan.reference_entry)
+    if words == bench.plan.reference_entry:
+        return other, folder
+    bench.cpu_entry = words
+    bench.plan = replace(bench.plan, reference_entry=words)
+    shutil.rmtree(folder, ignore_errors=True)
+    return bench.capture("reference", target=False, words=words, steps=2)
+
+
+def _ends_alike(bench: Bench, ran: Ran, other: Ran) -> bool:
+    """Whether both programs failed, and for the same cause."""
+    if ran.fine or other.fine or ran.timed_out or other.timed_out:
+        return False
+    return bench.without_folders(other.why()) == bench.without_folders(ran.why())
 
 
 def _looked(folder: Path) -> CaptureSummary | None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _TAIL: Final = 8
+_USAGE: Final = 2
+"""The exit code of a program that was started in a wrong way."""
 _READ: Final = 1 << 22
 _ERROR: Final = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|NotSimulated)(?::.*)?$")
 _RANK: Final = re.compile(r"^\[rank\d+\]:\s?")
@@ -30,6 +32,8 @@ _NOT_CUDA: Final = re.compile(
     r"|Invalid value for '(?P<click>[^'\n]+)': '(?P<given>cuda(?::\d+)?)' is not one of"
 )
 """How argparse and click refuse a device, and end with 2."""
+_REFUSED: Final = re.compile(r"[\w./-]+: error: .*|Error: (?:No such option|Missing|Invalid value|Got unexpected).*")
+"""How argparse and click refuse a command, after its usage."""
 _LONGEST: Final = 300
 
 
@@ -67,12 +71,18 @@ class Ran(msgspec.Struct, frozen=True):
         """The error that a Python program ended with; the first one, where processes drag each other down."""
         around = self._around()
         if not around:
-            return ""
+            return self._refusal()
         error = around[-1]
         if ":" not in error and len(around) > 1:
             # An assertion without words: the line of the program says what it wants.
             error = f"{error} at {around[-2].strip()}"
         return error[:_LONGEST]
+
+    def _refusal(self) -> str:
+        """What a program's parser of options said, where it ended the program."""
+        if self.code != _USAGE:
+            return ""
+        return next((line for line in reversed(self.tail()) if _REFUSED.fullmatch(line)), "")
 
     def seen(self) -> tuple[str, ...]:
         """The lines that say why it failed: those that lead to its error, else the last ones."""

@@ -1,0 +1,214 @@
+"""What a run that failed, or computes something else, leaves to a person."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from npuify.language import phrase
+from npuify.port.model import Choice, Decision, State
+from npuify.verify.steps.plan import in_a_line, own_input
+from npuify.verify.steps.switches import with_cuda
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from npuify.model import EntryPoint
+    from npuify.port.decisions import Commands
+    from npuify.port.model import Stage
+
+_NO_PACKAGE: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_REFUSED: Final = re.compile(r"refused \([\w-]+\)")
+"""How the comparison says that it would prove nothing."""
+_NO_FILE: Final = re.compile(r"FileNotFoundError|No such file or directory")
+_NAMED_FILE: Final = re.compile(r"No such file or directory: '([^']+)'")
+_ON_CUDA: Final = re.compile(r"(?<![\w./-])cuda(?::\d+)?(?![\w./-])")
+"""A device of CUDA among the words of a command."""
+_NO_DOWNLOAD: Final = re.compile(
+    r"[Ee]rror downloading|URLError|HTTPError|ConnectionError|gaierror|[Nn]ame resolution|Name or service not known"
+    r"|Max retries exceeded|Network is unreachable|Dataset not found|LocalEntryNotFoundError|ProxyError|ConnectTimeout"
+    r"|(?:[Cc]ould not|[Cc]ouldn't|[Cc]an't|[Cc]annot) (?:reach|connect to|download)"
+)
+"""How torchvision, urllib, requests and huggingface_hub say that something cannot be fetched."""
+_ROOT: Final = re.compile(r"\b(?:root|cache_dir|data_dir)\s*=\s*[rf]?['\"]([^'\"{}]+)['\"]")
+_LONGER: Final = 6
+"""How many times the time that was too short is offered."""
+_OLD: Final = "NPU66"
+"""The rules on what newer releases of PyTorch no longer have."""
+_MAKES_DATA: Final = re.compile(r"(prepare|download|preprocess|make)[^/]*$", re.IGNORECASE)
+_MAKERS: Final = 3
+
+
+class Ended(NamedTuple):
+    """How a run ended that failed.
+
+    Attributes:
+        as_the_original: the original ended in the same way.
+        seconds: the time that it was given and that was too short; 0: it ended by itself.
+        on_cpu: it computed on the CPU alone.
+        original: why the original ended, where this program did not.
+    """
+
+    as_the_original: bool = False
+    seconds: float = 0
+    on_cpu: bool = False
+    original: str = ""
+
+
+def after_run(
+    stages: Sequence[Stage],
+    source: Path,
+    entry: str,
+    points: Sequence[EntryPoint],
+    commands: Commands,
+    ended: Ended,
+) -> Decision | None:
+    """What a run that failed, or computes something else, leaves to a person; None: neither."""
+    failed = next((one for one in stages if one.state is State.FAILED), None)
+    if failed is None and ended.original:
+        return _original_ends(stages[-1], commands)
+    if failed is None:
+        return None
+    differently = Choice(phrase("Run it differently"), commands.resume("--entry", "PROGRAM ARGUMENTS"))
+    change = Choice(phrase("Change the migrated copy, then go on"), commands.resume())
+    anew = Choice(phrase("Migrate anew, with other options"), commands.over())
+    if failed.name == "compare" and _REFUSED.match(failed.message):
+        question = phrase("The two runs cannot be compared: whether they compute the same is not known.")
+        places = tuple(filter(None, (failed.message, failed.advice)))
+        return Decision("not-comparable", question, places, (differently, change, anew))
+    if failed.name == "compare":
+        question = phrase("The migrated program computes something else than the original.")
+        return Decision("differs", question, (failed.message,), (change, differently, anew))
+    if package := _NO_PACKAGE.search(failed.message):
+        return Decision(
+            "package-missing",
+            phrase(
+                "The program needs the package {package}, which the Python that runs it does not have.",
+                package=package[1],
+            ),
+            (failed.message,),
+            (
+                Choice(phrase("Install it, then go on"), commands.resume()),
+                Choice(phrase("Run with another Python"), commands.resume("--python", "PATH")),
+            ),
+        )
+    if _NO_FILE.search(failed.message) or _NO_DOWNLOAD.search(failed.message):
+        started = entry.split()
+        makers = [
+            one.file
+            for one in points
+            if _MAKES_DATA.search(one.file) and one.file.endswith(".py") and one.file not in started
+        ]
+        return Decision(
+            "data-missing",
+            phrase("The program downloads data or weights, and that does not work here.")
+            if _NO_DOWNLOAD.search(failed.message)
+            else phrase("The program needs a file that is not there: data, weights or settings."),
+            (failed.message,),
+            (
+                *(
+                    Choice(phrase("Make it with {one}", one=one), commands.resume("--prepare", one))
+                    for one in makers[:_MAKERS]
+                ),
+                *_by_itself(source, entry, commands),
+                Choice(
+                    phrase("Give the data, or a part of it"),
+                    commands.resume("--data", f"{_missing(failed)}PATH"),
+                ),
+                Choice(
+                    phrase("Make it with a program, which is run once for both"),
+                    commands.resume("--prepare", "PROGRAM"),
+                ),
+                Choice(
+                    phrase("Say where it is, or take other data, by the program's own options"), differently.command
+                ),
+                Choice(phrase("Put it into both folders, then go on"), commands.resume()),
+            ),
+        )
+    if ended.seconds:
+        return Decision(
+            "run-failed",
+            phrase("The migrated program did not get through two steps in {seconds:.0f} s.", seconds=ended.seconds),
+            (failed.message,),
+            (
+                Choice(phrase("Allow more time"), commands.resume("--timeout", f"{_LONGER * ended.seconds:.0f}")),
+                Choice(phrase("Run it with less work, by its own options"), differently.command),
+                Choice(phrase("Make its work smaller in both folders alike, then go on"), commands.resume()),
+            ),
+        )
+    if ended.on_cpu:
+        return Decision(
+            "run-failed",
+            phrase("Started in this way, the migrated program computes on the CPU."),
+            (failed.message,),
+            (*_on_the_npu(source, entry, commands), differently, change),
+        )
+    if ended.as_the_original and _ON_CUDA.search(entry) and "compiled with CUDA" in failed.message:
+        # As the command is, each of the two is sent to CUDA.
+        own = Choice(
+            phrase("Have each run on the device that it is for"),
+            commands.resume("--entry", _ON_CUDA.sub("{device}", entry)),
+        )
+        question = phrase("The command names CUDA, which is not here, for both the original and the migrated program.")
+        return Decision("run-failed", question, (failed.message,), (own, differently))
+    if ended.as_the_original:
+        question = phrase("Started in this way, neither the original nor the migrated program runs.")
+        here = Choice(phrase("Make both run here, then go on"), commands.resume())
+        return Decision("run-failed", question, (failed.message,), (differently, here))
+    question = phrase("The migrated program did not run as it should.")
+    return Decision("run-failed", question, (failed.message,), (change, differently, anew))
+
+
+def _original_ends(compared: Stage, commands: Commands) -> Decision:
+    """Old programs do not run with a new torch; their migrated copies do, where a rule has mended that."""
+    return Decision(
+        "not-comparable",
+        phrase("The original does not run to the end here. What both computed before agrees; the rest is not known."),
+        (compared.message,),
+        (
+            Choice(
+                phrase("Compare with a copy of the original in which PyTorch's old forms are mended"),
+                commands.mended(_OLD),
+            ),
+            Choice(
+                phrase("Bring a capture of the original from where it runs"), commands.resume("--reference", "PATH")
+            ),
+            Choice(phrase("Run it differently"), commands.resume("--entry", "PROGRAM ARGUMENTS")),
+        ),
+    )
+
+
+def _on_the_npu(source: Path, entry: str, commands: Commands) -> Iterator[Choice]:
+    """The option by which the program takes a device, where it has one."""
+    words = shlex.split(entry)
+    turned = with_cuda(source, words)
+    if turned != tuple(words):
+        yield Choice(
+            phrase("Have it take the device, by its own option"), commands.resume("--entry", in_a_line(turned))
+        )
+
+
+def _by_itself(source: Path, entry: str, commands: Commands) -> Iterator[Choice]:
+    """Its own input, where the program has an option for that."""
+    words = shlex.split(entry)
+    option = own_input(source, words)
+    if option and option not in words:
+        yield Choice(
+            phrase("Have the program make its input: {option}", option=option),
+            commands.resume("--entry", f"{entry} {option}"),
+        )
+
+
+def _missing(failed: Stage) -> str:
+    """``NAME=`` for the file that a program looked for in its own folder; empty where that is not known."""
+    found = _NAMED_FILE.search(failed.message)
+    if found is None and _NO_DOWNLOAD.search(failed.message):
+        # The line of the program that asks for a data set.
+        found = next(filter(None, map(_ROOT.search, reversed(failed.evidence))), None)
+    name = found[1].removeprefix("./") if found else ""
+    if any("mkdir(" in line for line in failed.evidence):
+        # A folder that it makes itself, in one that has to be there.
+        name = name.rpartition("/")[0]
+    return f"{name}=" if name and not name.startswith(("/", "~", "..")) and "=" not in name else ""
