@@ -138,3 +138,13 @@ def test_the_systems_errors_are_known_in_chinese() -> None:
     assert diagnosed("python: can't open file '/d/train.py': [Errno 2] 没有那个文件或目录\n").cause == "missing-file"
     assert diagnosed("cp: 写入 '/d/a.bin' 出错: 设备上没有空间\n").cause == "disk-full"
     assert diagnosed("bash: ./run.sh: 权限不够\n").cause == "file-permission"
+
+
+def test_ordinary_lines_of_a_training_are_no_reason_for_a_guess() -> None:
+    line = " iteration  10/ 20 | learning rate: 1.0E-05 | lm loss: 2.9E+00 | loss scale: 1.0 | number of skipped iterations: 0 |\n"
+    found = diagnosed(f'{line * 3}Traceback (most recent call last):\n  File "/d/a.py", line 3, in run\n    train(\n')
+    assert found.cause == "script-error" and "breaks off" in found.why
+
+
+def test_a_counter_of_failures_that_is_zero_is_none() -> None:
+    assert diagnosed("accuracy 0.71, errors: 0, failed requests: 0\n").confidence is Confidence.NOTHING

@@ -71,7 +71,7 @@ _OF_SOURCE: Final = 16
 _SUSPECT: Final = re.compile(
     r"(?!.*HTTP/\d(?:\.\d)?\" [1-4]\d\d\b)"
     r"(?:\[ERROR\]|\bERROR\b|\bE\d{4,5}\b|\bFATAL\b|CRITICAL|Error response|[Ff]atal error|terminate called"
-    r"|(?<!\b0 )\b[Ff]ailed\b(?!\W*0\b)|\b[Ee]rror: |^[EF]\d{4} \d\d:|[Cc]annot |[Uu]nable to |: No such file)"
+    r"|(?<!\b0 )\b[Ff]ailed\b(?!(?: \w+)?\W*0\b)|\b[Ee]rror: |^[EF]\d{4} \d\d:|[Cc]annot |[Uu]nable to |: No such file)"
 )
 """Lines that may matter although nothing is known of them."""
 

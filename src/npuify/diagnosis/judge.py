@@ -21,6 +21,7 @@ from .known.recognize import UNEXPLAINED
 from .lines import split_head
 from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
 from .ranks import in_one_calendar
+from .stems import STEP
 from .stories import named, notes_of, stories_of
 
 if TYPE_CHECKING:
@@ -192,8 +193,9 @@ def _guess(base: Diagnosis, suspects: Sequence[Place]) -> Diagnosis:
 
 
 def _said(collector: Collector, *lines: str) -> str:
-    """``lines``, and of a short log of one process all lines."""
-    return "\n".join((*(collector.sifter.excerpt() if len(collector.ranks) <= 1 else ()), *lines))
+    """``lines``, and of a short log of one process all lines but those that tell of a step."""
+    excerpt = collector.sifter.excerpt() if len(collector.ranks) <= 1 else ()
+    return "\n".join((*(line for line in excerpt if not STEP.search(line.encode("utf-8", "replace"))), *lines))
 
 
 def _nearest(said: str, *, least: float) -> Near | None:
