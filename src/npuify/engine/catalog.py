@@ -139,6 +139,7 @@ MODULES = (
     "rules.packages.extensions.triton_dots",
     "rules.packages.extensions.triton_kernels",
     "rules.packages.extensions.triton_libdevice",
+    "rules.packages.extensions.triton_options",
     "rules.packages.extensions.cmake",
     "rules.environment.variables",
     "rules.environment.options",

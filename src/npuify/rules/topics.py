@@ -17,7 +17,7 @@ TOPICS: Final = {
         *("NPU310", "NPU401", "NPU402", "NPU403", "NPU414", "NPU506", "NPU508"),
         *("NPU642", "NPU801", "NPU802", "NPU803"),
     ),
-    "kernels": ("NPU630", "NPU631", "NPU632", "NPU633", "NPU640", "NPU641", "NPU642", "NPU650"),
+    "kernels": ("NPU630", "NPU631", "NPU632", "NPU633", "NPU640", "NPU641", "NPU642", "NPU646", "NPU650"),
 }
 """For each topic codes, or beginnings of codes: what an NPU lacks; what it has, and may do otherwise; what has a better
 form there; shapes that depend on data; numbers that may differ; what costs time; the project's own kernels."""

@@ -149,3 +149,38 @@ def test_the_library_that_is_imported_by_its_whole_name() -> None:
     assert "from triton.language.extra.cann import libdevice as device" in output(held, unsafe=True)
     whole = text.format(f"import {named}", f"{named}.rsqrt")
     assert [one.severity.value for one in findings(whole) if one.code == "NPU645"] == ["error"]
+
+
+LAUNCH = """
+
+@triton.jit
+def kernel(x, y, size: tl.constexpr):
+    at = tl.program_id(0) * size + tl.arange(0, size)
+    tl.store(y + at, tl.load(x + at) * 2)
+
+
+x, y = torch.linspace(0.1, 7.3, 32), torch.empty(32)
+kernel[(2,)](x, y, size=16{given})
+print(json.dumps([[y.tolist()], [(x * 2).tolist()]]))
+"""
+
+
+@pytest.mark.parametrize("given", [", maxnreg=64", ", num_warps=4, maxnreg=64", ", kpack=2, waves_per_eu=1"])
+def test_launches_without_what_only_tunes(given: str, tmp_path: Path) -> None:
+    before = HEAD + LAUNCH.format(given=given)
+    after = output(before)
+    assert after == HEAD + LAUNCH.format(given=", num_warps=4" if "num_warps" in given else "")
+    made, wanted = _run(after, tmp_path)
+    assert made == wanted
+
+
+@pytest.mark.parametrize("style", ["portable", "auto"])
+def test_what_tunes_for_cuda_stays_in_the_other_styles(style: str) -> None:
+    before = HEAD + LAUNCH.format(given=", maxnreg=64")
+    assert "maxnreg=64" in output(before, style=style)
+    assert [one.subject for one in findings(before, style=style) if one.code == "NPU646"] == ["maxnreg"]
+
+
+def test_options_that_triton_ascend_knows_are_not_told() -> None:
+    known = ", num_warps=4, num_stages=2, num_ctas=1, debug=False, enable_fp_fusion=True, multibuffer=True"
+    assert not [one for one in findings(HEAD + LAUNCH.format(given=known)) if one.code == "NPU646"]

@@ -228,6 +228,7 @@ KEPT: Final = frozenset(
         "NPU622",
         "NPU644",
         "NPU645",
+        "NPU646",
         "NPU631",
         "NPU650",
         "NPU701",

@@ -61,12 +61,12 @@ FORMS: Final[dict[str, Form]] = {
 SAME: Final = frozenset(
     (
         "NPU109 NPU118 NPU125 NPU126 NPU127 NPU129 NPU130 NPU131 NPU136 NPU138 NPU215 NPU313 NPU327 NPU427 NPU505 "
-        "NPU512 NPU621 NPU631 NPU643 NPU644 NPU650 NPU660 NPU661 NPU662 NPU663 NPU664 NPU665 NPU751 NPU821 NPU930 "
-        "NPU937 NPU938 NPU974"
+        "NPU512 NPU621 NPU631 NPU643 NPU644 NPU646 NPU650 NPU660 NPU661 NPU662 NPU663 NPU664 NPU665 NPU751 NPU821 "
+        "NPU930 NPU937 NPU938 NPU974"
     ).split()
 )
-"""Rules whose edits are right whatever the device is; 643, 650 and 751 are made only where the user asks for them,
-and give CUDA the same numbers by another way."""
+"""Rules whose edits are right whatever the device is (646 has none here); 643, 650 and 751 are made only where the user
+asks for them, and give CUDA the same numbers by another way."""
 _TENSORFLOW: Final = "npu_bridge and npu_device are only where the adapter is; keep a copy of the program for the NPU"
 _OTHER_LIBRARY: Final = "the value is for the NPU only; choose it where the program starts"
 _PACKAGE: Final = "CUDA machines need it unchanged; put the NPU's packages in a separate file"

@@ -57,9 +57,10 @@ class Thing:
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         _uses().note(self._name)
-        plain = (types.FunctionType, type)
+        plain = (types.FunctionType, type, Kernel)
         if len(arguments) == 1 and not keywords and isinstance(arguments[0], plain):
-            return arguments[0]  # a decorator
+            # A decorator.
+            return Kernel(arguments[0]) if self._name == "triton.jit" else arguments[0]
         return Thing(self._name)
 
     def __getitem__(self, key: Any) -> Any:
@@ -120,6 +121,19 @@ class Thing:
     def __torch_function__(cls, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         _uses().note(_SAMPLE)
         return Thing()
+
+
+class Kernel:
+    """A function that is launched over a grid, ``kernel[grid](…)``; called, it is the function."""
+
+    def __init__(self, function: Any) -> None:
+        self.__wrapped__ = function
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        return self.__wrapped__(*arguments, **keywords)
+
+    def __getitem__(self, grid: Any) -> Any:
+        return Thing("triton.kernel")
 
 
 class _Library(types.ModuleType):
