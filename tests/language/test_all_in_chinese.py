@@ -53,7 +53,8 @@ def english_lines(text: str, *, code: str = "") -> Iterator[str]:
     """The lines of a text with English prose in them, without those of ``code``."""
     known = {line.strip() for line in code.splitlines()}
     for line in text.splitlines():
-        if line.strip() not in known and english_in(line):
+        # Markdown marks brackets that are none of its own.
+        if line.strip() not in known and english_in(re.sub(r"\\([\[\]])", r"\1", line)):
             yield line
 
 
