@@ -155,7 +155,7 @@ def _report(value: Value, row: EngineArgument, *, is_pure: bool, file: TextFile)
         edits = [(value.start, value.end, row.becomes)]
     elif row.action == "remove" and is_pure:
         edits = [_without(value, file)]
-        advice = advice or "remove it"
+        advice = advice or phrase("remove it")
     elif row.action == "remove":
         advice = phrase("leave it out of what vLLM is given")
         if _name(value) == "device":
