@@ -116,7 +116,7 @@ def test_recorded_launches_are_those_of_known_copies() -> None:
     known = {digest for family in replacements.families().values() for row in family.operators for digest in row.copies}
     recorded = replacements._launches()
     assert set(recorded) <= known
-    assert len(recorded) > 0.8 * len(known)
+    assert len(known - set(recorded)) <= 2
 
 
 RECORDED = {"plain": "e68d0b1b2189beb9", "shared": "2cb2536a6fb52145"}
@@ -125,3 +125,32 @@ RECORDED = {"plain": "e68d0b1b2189beb9", "shared": "2cb2536a6fb52145"}
 def test_what_is_recorded_is_made_as_before() -> None:
     """Whoever changes it on purpose records anew (``python -m tools.kernel_digests … --launches``), then these."""
     assert {"plain": _launched(), "shared": _launched(_with(KERNEL, *SHARED))} == RECORDED
+
+
+CIRCLE = """\
+#include <torch/extension.h>
+__global__ void each_kernel(int n, float* p) { if (threadIdx.x < n) p[threadIdx.x] += 1; }
+void down(at::Tensor a, int n);
+void up(at::Tensor a, int n) { each_kernel<<<1, 64>>>(n, a.data_ptr<float>()); if (n > 1) down(a, n - 1); }
+void down(at::Tensor a, int n) { if (n > 2) up(a, n / 2); }
+void first(at::Tensor a) { up(a, 9); }
+void second(at::Tensor a) { down(a, 9); }
+void third(at::Tensor a) { down(a, 3); up(a, 4); }
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+    m.def("first", &first, "");
+    m.def("second", &second, "");
+    m.def("third", &third, "");
+}
+"""
+
+
+def test_what_was_asked_before_touches_no_digest() -> None:
+    """Functions that call each other in a circle had a digest that hung on where the circle was entered first."""
+    texts = {"net/circle.cu": CIRCLE.encode()}
+    operators = Operators({"net/circle.cu": read_native(CIRCLE.encode())}, (), texts.__getitem__)
+    bound = [(name, one) for name, file in operators.files.items() for one in file.bindings]
+    alone = [operators.fingerprints().of(*one) for one in bound]
+    assert len({*alone, ""}) == 4
+    for order in ((0, 1, 2), (2, 1, 0), (1, 0, 2), (1, 2, 0)):
+        prints = operators.fingerprints()
+        assert [prints.of(*bound[one]) for one in order] == [alone[one] for one in order]

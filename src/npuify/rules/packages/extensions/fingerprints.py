@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.rules.packages.extensions.remembered import Remembered
 from npuify.source.native.definitions import Definitions, default_values, definitions_in, named_arguments
 from npuify.source.native.form import computes, filled, form_of, redefinable
 
@@ -45,10 +46,11 @@ class Fingerprints:
         self._built_with = built_with
         self._macros_of = macros_of
         self._forms: dict[str, Definitions] = {}
-        self._found: dict[tuple[str, str], str | None] = {}
-        self._constants: dict[tuple[str, str], str | None] = {}
+        self._functions = Remembered[str | None]()
+        self._types = Remembered[str | None](self._functions)
+        self._constants = Remembered[str | None](self._functions)
+        self._overloads = Remembered[tuple[str, ...]](self._functions)
         self._macros: dict[str, frozenset[str]] = {}
-        self._overloads: dict[str, list[str]] = {}
 
     def of(self, relative: str, binding: Binding) -> str:
         """The digest of an operator, or nothing where a part of its code cannot be read.
@@ -59,6 +61,7 @@ class Fingerprints:
         """
         if len(binding.targets) != 1 or binding.key == "class":
             return ""
+        self._functions.begin()
         found = self._function(relative, binding.targets[0])
         if not found:
             return ""
@@ -89,10 +92,10 @@ class Fingerprints:
 
     def _function(self, place: str, name: str) -> str | None:
         """The digest of the functions of a name; empty if there are none, None if one cannot be read."""
-        key = (place, name)
-        if key in self._found:
-            return self._found[key]
-        self._found[key] = "itself"  # where it calls itself
+        # Where it calls itself, "itself" stands.
+        return self._functions.of((place, name), "itself", lambda: self._of_function(place, name))
+
+    def _of_function(self, place: str, name: str) -> str | None:
         files = sorted(set(self._files_of(place, name, self._declares(place, name))))
         if not files:
             # Headers that name neither torch nor a kernel are not read for operators; what they define counts as well.
@@ -106,11 +109,9 @@ class Fingerprints:
                 made = [one if one is None else filled(one, operators) for one in made]
             if not made or None in made or (digests and digests != set(made)):
                 # Where several files have such a function, it cannot be told which of them is meant.
-                self._found[key] = None
                 return None
             digests.update(one for one in made if one is not None)
-        self._found[key] = filled("", sorted(digests)) if digests else ""
-        return self._found[key]
+        return filled("", sorted(digests)) if digests else ""
 
     def _filled(self, place: str, form: Form) -> str | None:
         parts = []
@@ -167,19 +168,19 @@ class Fingerprints:
             self._macros[place] = frozenset(told.union(*(self._of_file(file).macros for file in files)))
         return self._macros[place]
 
-    def _operators(self, file: str) -> list[str]:
+    def _operators(self, file: str) -> tuple[str, ...]:
         """The digests of operators such as ``+`` that a file, or what is beside it, defines for types."""
-        if file not in self._overloads:
-            self._overloads[file] = []
-            made = [
-                self._filled(near, form_of(text))
-                for near in dict.fromkeys((file, *self._constants_near(file)))
-                for name, texts in self._of_file(near).functions.items()
-                if _OPERATOR.fullmatch(name)
-                for text in texts
-            ]
-            self._overloads[file] = sorted({one or "?" for one in made})
-        return self._overloads[file]
+        return self._overloads.of((file, ""), (), lambda: self._of_operators(file))
+
+    def _of_operators(self, file: str) -> tuple[str, ...]:
+        made = [
+            self._filled(near, form_of(text))
+            for near in dict.fromkeys((file, *self._constants_near(file)))
+            for name, texts in self._of_file(near).functions.items()
+            if _OPERATOR.fullmatch(name)
+            for text in texts
+        ]
+        return tuple(sorted({one or "?" for one in made}))
 
     def _defaults(self, place: str, name: str) -> list[str]:
         """The values of parameters that a call may leave out, where only a prototype has them."""
@@ -195,20 +196,20 @@ class Fingerprints:
 
         Empty where the project defines none of that name, None where a part of it cannot be read.
         """
-        key = (place, name)
-        if key not in self._constants:
-            self._constants[key] = ""  # inside itself its name stays
-            for file in (place, *self._constants_near(place)):
-                texts = self._of_file(file).others.get(name)
-                if texts:
-                    inner = [self._of_constant(place, file, text) for text in texts]
-                    known = sorted(one for one in inner if one is not None)
-                    self._constants[key] = filled("constant", known) if len(known) == len(inner) else None
-                    break
-            told = [value for one, value in self._macros_of(place) if one == name]
-            if told and self._constants[key] is not None:
-                self._constants[key] = filled("told", [*told, self._constants[key] or ""])
-        return self._constants[key]
+        # Inside itself its name stays.
+        return self._constants.of((place, name), "", lambda: self._of_constants(place, name))
+
+    def _of_constants(self, place: str, name: str) -> str | None:
+        made: str | None = ""
+        for file in (place, *self._constants_near(place)):
+            texts = self._of_file(file).others.get(name)
+            if texts:
+                inner = [self._of_constant(place, file, text) for text in texts]
+                known = sorted(one for one in inner if one is not None)
+                made = filled("constant", known) if len(known) == len(inner) else None
+                break
+        told = [value for one, value in self._macros_of(place) if one == name]
+        return filled("told", [*told, made or ""]) if told and made is not None else made
 
     def _of_constant(self, place: str, file: str, text: str) -> str | None:
         form = form_of(text)
@@ -231,19 +232,18 @@ class Fingerprints:
 
     def _type(self, place: str, name: str) -> str | None:
         """The digest of a structure or class with what it uses; empty if there is none, None if it cannot be read."""
-        key = (place, f"struct {name}")
-        if key not in self._found:
-            self._found[key] = ""  # where it names itself
-            near = dict.fromkeys((place, *self._constants_near(place), *self._built_with(place)))
-            found = [(file, text) for file in near for text in self._of_file(file).types.get(name, ())]
-            # A template and its cases for one type may lie in several files.
-            first = [one for one in found if one[0] == found[0][0]]
-            texts = found if any(text.startswith("<") for _, text in found) else first
-            made = [self._filled(file, form_of(text, keep_names=True)) for file, text in texts]
-            known = sorted({one for one in made if one is not None})
-            if made:
-                self._found[key] = filled("type", known) if None not in made else None
-        return self._found[key]
+        # Where it names itself, nothing stands.
+        return self._types.of((place, name), "", lambda: self._of_type(place, name))
+
+    def _of_type(self, place: str, name: str) -> str | None:
+        near = dict.fromkeys((place, *self._constants_near(place), *self._built_with(place)))
+        found = [(file, text) for file in near for text in self._of_file(file).types.get(name, ())]
+        # A template and its cases for one type may lie in several files.
+        first = [one for one in found if one[0] == found[0][0]]
+        texts = found if any(text.startswith("<") for _, text in found) else first
+        made = [self._filled(file, form_of(text, keep_names=True)) for file, text in texts]
+        known = sorted({one for one in made if one is not None})
+        return (filled("type", known) if None not in made else None) if made else ""
 
     def _declares(self, place: str, name: str) -> bool:
         return any(name in self._of_file(file).declared for file in (place, *self._constants_near(place)))
