@@ -390,3 +390,15 @@ def test_what_is_sought_in_what_tensors_say_is_edited_or_told(asked: str) -> Non
     text = f"import torch\n{HELD}print(len(kinds) if {asked} else 0)\n"
     told = [one for one in findings(text, style="auto") if one.code in ("NPU120", "NPU123", "NPU191")]
     assert [one.start.line for one in told] == [7]
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("class Place(str):\n    pass\n\nx = torch.ones(1).cuda(device=Place('cuda'))\n", "NPU110"),
+        ("print(int((torch.version).cuda.split('.')[0]))\n", "NPU132"),
+    ],
+)
+def test_what_transfer_to_npu_does_not_take_is_told(text: str, code: str) -> None:
+    told = [one for one in findings(f"import torch\n{text}", style="auto") if one.code == code]
+    assert [bool(one.edits) for one in told] == [False]

@@ -74,7 +74,8 @@ _NOT_WRAPPED: Final = "transfer_to_npu turns .cuda() into .npu(), which accepts 
 
 def _perhaps_device(diagnostic: Diagnostic, node: ast.expr, values: Values, file: PythonFile) -> Diagnostic | None:
     """What is told of ``x.cuda(device)`` where the device may be one of CUDA's, and may be a number or None as well."""
-    named = any(_cuda_value(value) for value in values)
+    # An object of a class of the program's may be a text, too, and is no number.
+    named = any(_cuda_value(value) or value.kind in (Kind.INSTANCE, Kind.HEIR) for value in values)
     # A package's setting is known by its name only.
     is_told = values.is_known and not values.only(Kind.LIBRARY_NAME)
     if not named and (is_told or not (file.denotes_device(node) or _is_looked_up(node, file))):

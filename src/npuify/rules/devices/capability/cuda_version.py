@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "cuda-version",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("version.cuda", "torch.version import"),
+    words=("version.cuda", "version).cuda", "torch.version import"),
     evidence=Evidence.PACKAGE,
 )
 def cuda_version(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diagnostic]:
