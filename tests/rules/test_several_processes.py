@@ -114,6 +114,8 @@ def test_the_edit_of_a_rule_for_review_waits_for_the_option_too(tmp_path: Path) 
         ("print('rank', dist.get_rank(), flush=True)", Severity.INFO),
         ("path.mkdir(parents=True)", Severity.INFO),
         ("torch.manual_seed(0)\n    seed(1)", Severity.INFO),
+        ("place = torch.device('cuda', n)", Severity.INFO),
+        ("from torchvision import models\n    net = models.__dict__[path]()", Severity.INFO),
         ("dist.barrier()", Severity.WARNING),
         ("unknown()", Severity.WARNING),
         ("place()", Severity.WARNING),
@@ -127,6 +129,19 @@ def test_a_card_that_is_selected_after_the_group(between: str, severity: Severit
         "    torch.cuda.set_device(n)\n"
     )
     assert [one.severity for one in findings(text) if one.code == "NPU311"] == [severity]
+
+
+@pytest.mark.parametrize(("moved", "level"), [("", Level.RUNS), (".cuda()", Level.REVIEW)])
+def test_a_model_of_another_file_between_the_group_and_the_card(moved: str, level: Level, tmp_path: Path) -> None:
+    net = (
+        "import torch\nfrom torch import nn\n\nclass Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        f"        self.fc = nn.Linear(3, 3){moved}\n\ndef small():\n    return Net()\n"
+    )
+    main = (
+        f"{HEAD}from nets import small\n\ndef main(n):\n    dist.init_process_group('nccl')\n    model = small()\n"
+        "    torch.cuda.set_device(n)\n    model.cuda(n)\n\nif __name__ == '__main__':\n    main(0)\n"
+    )
+    assert verdict(tmp_path, nets=net, main=main).level is level
 
 
 def test_a_group_that_is_made_where_there_is_none_asks_no_further(tmp_path: Path) -> None:

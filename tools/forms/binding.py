@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.release.signatures import parse_schema
+from npuify.source.python.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,7 @@ _NPU = ("torch.npu.", "torch_npu.")
 
 def refused_calls(before: str, after: str, table: ReleaseTable) -> Iterator[str]:
     """NPU names and calls of them that ``after`` has and ``before`` has not, and that the release lacks or refuses."""
-    known = {ast.unparse(node) for node in ast.walk(ast.parse(before)) if isinstance(node, (ast.Call, ast.Attribute))}
+    known = {ast.unparse(node) for node in ast.walk(parse(before)) if isinstance(node, (ast.Call, ast.Attribute))}
     for node in ast.walk(ast.parse(after)):
         text = ast.unparse(node) if isinstance(node, (ast.Call, ast.Attribute)) else ""
         if not text.startswith(_NPU) or text in known:

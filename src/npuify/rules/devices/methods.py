@@ -18,6 +18,7 @@ from npuify.rules.common.refusals import opens_refusal, refused_test
 from npuify.rules.common.scripted import in_script
 from npuify.rules.devices.own_cuda import may_be
 from npuify.rules.registry import rule
+from npuify.source.python import STANDS_FOR_ASYNC
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -180,7 +181,8 @@ def cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
             return
     if called and isinstance(parent, ast.Call):
         if len(parent.args) > 2 or any(
-            keyword.arg not in ("device", "non_blocking", "memory_format", None) for keyword in parent.keywords
+            keyword.arg not in ("device", "non_blocking", STANDS_FOR_ASYNC, "memory_format", None)
+            for keyword in parent.keywords
         ):
             return
     if called and in_script(node, file):

@@ -7,15 +7,17 @@ import builtins
 import re
 from typing import TYPE_CHECKING, Final
 
+from npuify.analysis.engine import Reach
+from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
+from npuify.rules.context import PythonFile
 from npuify.rules.registry import rule
 from npuify.source.python import dotted_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
 _SET_DEVICE = frozenset(
@@ -74,8 +76,10 @@ _PLAIN_MODULES: Final = ("os.", "sys.", "json.", "time.", "random.", "logging.",
 _WITHOUT_CARD: Final = frozenset(
     f"torch.{name}"
     for name in "manual_seed distributed.get_rank distributed.get_world_size distributed.is_initialized "
-    "distributed.is_available cuda.device_count cuda.is_available npu.device_count npu.is_available".split()
+    "distributed.is_available cuda.device_count cuda.is_available npu.device_count npu.is_available device".split()
 )
+_OF_LIBRARIES: Final = ("torchvision.models.", "torch.nn.")
+_DEVICE_WORDS: Final = (b"cuda", b"npu", b"device", b".to(")
 _OF_FILES_AND_TEXT: Final = frozenset(
     "open write mkdir join format info debug warning append close flush split strip startswith parse_args".split()
 )
@@ -100,7 +104,25 @@ def _keeps_off_cards(call: ast.Call, file: PythonFile) -> bool:
     called = file.function(call.func)
     if called is not None:
         return not _REACHES_CARD.search(file.code(called))
+    if _makes_model_on_host(call, file):
+        return True
     return isinstance(call.func, ast.Name) and hasattr(builtins, call.func.id) and not file.assigned(call.func)
+
+
+def _makes_model_on_host(call: ast.Call, file: PythonFile) -> bool:
+    """Whether a call surely gives a model made on the host: a library's, or one of a file that names no device."""
+    made = file.values(call, Reach.IMPORTS)
+    if not made.only(Kind.MODEL) or any(keyword.arg == "device" for keyword in call.keywords):
+        return False
+    for value in made:
+        if value.definition is None:
+            if not value.name.startswith(_OF_LIBRARIES):
+                return False
+            continue
+        other = PythonFile.of_project(value.definition.file, file.run, is_stored=False)
+        if other is None or any(map(other.contains, _DEVICE_WORDS)):
+            return False
+    return True
 
 
 def _around(node: ast.AST, file: PythonFile) -> tuple[list[ast.stmt], list[ast.stmt]]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from npuify.helpers import CPU_FALLBACK, STAND_INS, compute_device, helper_text
+from npuify.source.python.parse import parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +63,7 @@ def changed_statements(before: str, after: str) -> dict[str, tuple[int, int]]:
 
 
 def _statements(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parse(text)):
         if not isinstance(node, ast.stmt) or isinstance(node, ast.Pass):
             continue
         body = getattr(node, "body", None)

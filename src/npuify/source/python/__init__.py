@@ -10,7 +10,7 @@ scopes that are asked for. So the cost of a file is close to that of parsing it.
 
 from npuify.source.python.children import walk
 from npuify.source.python.names import dotted_text
-from npuify.source.python.parse import parses
+from npuify.source.python.parse import STANDS_FOR_ASYNC, parses
 from npuify.source.python.source import PythonSource
 
-__all__ = ["PythonSource", "dotted_text", "parses", "walk"]
+__all__ = ["STANDS_FOR_ASYNC", "PythonSource", "dotted_text", "parses", "walk"]

@@ -13,6 +13,11 @@ _LONG: Final = 500_000
 _BEGINS: Final = re.compile(r"\n(?=(?!(?:el(?:se|if)|except|finally)\b)[A-Za-z_])")
 """The end of a line behind which a statement may begin that stands in nothing else."""
 
+STANDS_FOR_ASYNC: Final = "Async"
+"""The name of an argument ``async`` in a tree: a keyword of Python since 3.7, as long as it, so that places stay."""
+_TRANSFERS: Final = frozenset(("cuda", "to", "copy_", "type"))
+_ASYNC: Final = re.compile(r"(?<=[(,\s])async(?=\s*=\s*(?:True|False|[\w.]+)\s*[,)])")
+
 
 def parse(text: str) -> ast.Module:
     """The tree of a text.
@@ -49,6 +54,36 @@ def _parse_long(text: str) -> ast.Module:
 
 def _parse(text: str) -> ast.Module:
     try:
+        return _parse_now(text)
+    except SyntaxError:
+        # Where only the old name of an argument is in the way, all the rest is known.
+        if "async" not in text:
+            raise
+        renamed = _ASYNC.sub(STANDS_FOR_ASYNC, text)
+        if renamed == text:
+            raise
+        try:
+            tree = _parse_now(renamed)
+        except SyntaxError:
+            tree = None
+        if tree is not None and _is_torch_argument(tree):
+            return tree
+        raise
+
+
+def _is_torch_argument(tree: ast.Module) -> bool:
+    """Whether what was renamed is an argument of methods of PyTorch, everywhere: another name is the project's own."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and any(keyword.arg == STANDS_FOR_ASYNC for keyword in node.keywords):
+            if not isinstance(node.func, ast.Attribute) or node.func.attr not in _TRANSFERS:
+                return False
+        elif isinstance(node, ast.arg) and node.arg == STANDS_FOR_ASYNC:
+            return False
+    return True
+
+
+def _parse_now(text: str) -> ast.Module:
+    try:
         return ast.parse(text)
     except SyntaxError:
         raise
@@ -59,10 +94,10 @@ def _parse(text: str) -> ast.Module:
 
 
 def parses(data: bytes) -> bool:
-    """Whether UTF-8 text is Python that the running Python can parse."""
+    """Whether UTF-8 text is Python of which there is a tree."""
     with without_warnings():
         try:
-            ast.parse(data.decode("utf-8", "surrogatepass"))
+            _parse(data.decode("utf-8", "surrogatepass"))
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             return False
     return True

@@ -11,6 +11,7 @@ from npuify.model import Safety
 from npuify.rules.common.edits.statements import needs_parentheses
 from npuify.rules.common.helper_branches import helper
 from npuify.rules.common.scripted import in_script
+from npuify.source.python import STANDS_FOR_ASYNC
 from npuify.styles.spelling import (
     REPLACED,
     chain_span,
@@ -63,7 +64,8 @@ def cuda_method(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list
         if keyword.arg == "device":
             device = _device(keyword.value, file)
         else:
-            parts.append(f"{keyword.arg}={file.code(keyword.value)}")
+            name = "non_blocking" if keyword.arg == STANDS_FOR_ASYNC else keyword.arg
+            parts.append(f"{name}={file.code(keyword.value)}")
     inside = file.source.data[span[1] : file.source.end(call)]
     if b"#" in inside or b"\n" in inside or not inside.lstrip().startswith(b"("):
         return _by_getattr(node, span, file)  # (x.cuda)(): what closes belongs to what stands before

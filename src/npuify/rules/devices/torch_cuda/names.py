@@ -183,18 +183,21 @@ def _missing(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]
     if counterpart is None:
         if name.rpartition(".")[2].startswith("__") or is_object(file, name.rpartition(".")[0]):
             return
+        is_set = isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
         yield file.report(
             node,
-            phrase(
+            phrase("nothing reads {name}, which neither torch nor torch_npu has: setting it has no effect", name=name)
+            if is_set
+            else phrase(
                 "neither torch {torch} nor torch_npu {torch_npu} has {name}",
                 torch=file.release.torch,
                 torch_npu=file.release.torch_npu,
                 name=name,
             ),
-            severity=Severity.WARNING,
+            severity=Severity.INFO if is_set else Severity.WARNING,
             subject=name,
             evidence=Evidence.PACKAGE,
-            advice="it may belong to another release, or be private; check where it comes from",
+            advice="" if is_set else "it may belong to another release, or be private; check where it comes from",
         )
     elif counterpart.npu is None:
         meaning = counterpart.meaning

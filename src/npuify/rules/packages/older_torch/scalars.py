@@ -25,7 +25,13 @@ _WHOLE: Final = frozenset(("sum", "mean"))
 """Methods whose result has no dimensions where they are given none."""
 STEPS: Final = 6
 """Assignments and parts of an expression that are followed."""
-_SPARES_DIMENSIONS: Final = frozenset(("reduction", "reduce", "size_average"))
+_EACH: Final = frozenset("div mul add sub sqrt log exp abs neg float cpu cuda detach clone".split())
+"""Methods whose result has the dimensions of their tensor, where they are given numbers."""
+_SPARES_DIMENSIONS: Final = frozenset(("reduction", "reduce"))
+_MOVES: Final = frozenset(("cuda", "npu", "cpu", "to", "float", "half", "double"))
+_LAYER: Final = re.compile(r"torch\.nn\.\w+Loss")
+_MEASURES: Final = re.compile(r"(?i)(?:.*_)?(?:criterion\w*|crit|objective|loss_?f\w*|\w*loss\w*)")
+"""What programs call a function that says how wrong a model is."""
 
 
 @rule(
@@ -41,8 +47,8 @@ def index_of_loss(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]
     """``loss.data[0]`` raises IndexError since PyTorch 0.5, where a loss has no dimensions; no NPU release is older.
 
     Told where the tensor surely is one number: ``backward()`` is called on it without a gradient, or it is a loss of
-    ``torch.nn.functional`` itself, a sum or mean of everything, or a part of such a number. What is only called a loss
-    may have dimensions: there the edit is to be looked at.
+    ``torch.nn.functional`` or one of its layers, a sum or mean of everything, or a part of such a number. What is only
+    called a loss, or added to what is called one, may have dimensions: there the edit is to be looked at.
 
     Before::
 
@@ -63,8 +69,11 @@ def index_of_loss(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]
     if tensor is None or not is_first or not isinstance(node.ctx, ast.Load):
         return
     is_sure = is_number(tensor, file, STEPS)
-    if not is_sure and (not _is_called_a_number(tensor) or _has_dimensions(tensor, file)):
-        return
+    if not is_sure:
+        is_called = _is_called_a_number(tensor) or _is_added_to_number(node, file)
+        is_called = is_called or _sum_of_numbers(tensor, file) is not None
+        if not is_called or _has_dimensions(tensor, file):
+            return
     yield file.report(
         node,
         phrase("{node} raises IndexError: a loss has no dimensions since PyTorch 0.5", node=file.code(node))
@@ -81,8 +90,22 @@ def index_of_loss(node: ast.Subscript, file: PythonFile) -> Iterator[Diagnostic]
 
 
 def _is_called_a_number(tensor: ast.expr) -> bool:
-    word = tensor.id if isinstance(tensor, ast.Name) else getattr(tensor, "attr", "")
-    return _NAMED.fullmatch(word) is not None
+    if isinstance(tensor, ast.Call):
+        return _MEASURES.fullmatch(_word(tensor.func)) is not None
+    return _NAMED.fullmatch(_word(tensor)) is not None
+
+
+def _word(node: ast.expr) -> str:
+    """The last part of a name."""
+    return node.id if isinstance(node, ast.Name) else getattr(node, "attr", "")
+
+
+def _is_added_to_number(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a value, or it times something, is added to what is called a number: ``total_loss += …``."""
+    around = file.parent(node)
+    while isinstance(around, ast.BinOp) and isinstance(around.op, (ast.Mult, ast.Div)):
+        around = file.parent(around)
+    return isinstance(around, ast.AugAssign) and _NAMED.fullmatch(_word(around.target)) is not None
 
 
 def _has_dimensions(tensor: ast.expr, file: PythonFile) -> bool:
@@ -109,10 +132,16 @@ def is_number(tensor: ast.expr, file: PythonFile, steps: int, *, by_use: bool = 
         if isinstance(tensor.func, ast.Attribute) and tensor.func.attr in _WHOLE and not tensor.keywords:
             name = file.qualname(tensor.func) or ""
             return len(tensor.args) == (1 if name.startswith("torch.") else 0) and not name.startswith("numpy")
-        whole = not any(keyword.arg in (None, *_SPARES_DIMENSIONS) for keyword in tensor.keywords)
-        return whole and _LOSS.fullmatch(file.qualname(tensor.func) or "") is not None
+        if isinstance(tensor.func, ast.Attribute) and tensor.func.attr in _EACH and not tensor.keywords:
+            return all(_is_plain(one, file) for one in tensor.args) and is_number(
+                tensor.func.value, file, steps - 1, by_use=by_use
+            )
+        if not _is_reduced(tensor):
+            return False
+        name = file.qualname(tensor.func) or ""
+        return _LOSS.fullmatch(name) is not None or _is_loss_layer(tensor.func, file)
     if isinstance(tensor, ast.BinOp):
-        sides = [side for side in (tensor.left, tensor.right) if not isinstance(side, ast.Constant)]
+        sides = [side for side in (tensor.left, tensor.right) if not _is_plain(side, file)]
         return bool(sides) and all(is_number(side, file, steps - 1, by_use=by_use) for side in sides)
     if not isinstance(tensor, (ast.Name, ast.Attribute)):
         return False
@@ -122,7 +151,84 @@ def is_number(tensor: ast.expr, file: PythonFile, steps: int, *, by_use: bool = 
     if last is not None:
         return is_number(last, file, steps - 1, by_use=by_use)
     bound = file.assigned(tensor) if isinstance(tensor, ast.Name) else []
+    if any(one is None for one in bound):
+        return _sum_of_numbers(tensor, file) is True
     return bool(bound) and all(one is not None and is_number(one, file, steps - 1, by_use=by_use) for one in bound)
+
+
+def _is_plain(value: ast.expr, file: PythonFile, steps: int = STEPS) -> bool:
+    """Whether an expression is a number of Python: ``2``, ``math.log(2)``, ``x.size(0)``, a name for one."""
+    if isinstance(value, ast.Call):
+        if isinstance(value.func, ast.Attribute):
+            module = value.func.value
+            return (isinstance(module, ast.Name) and module.id == "math") or (
+                value.func.attr == "size" and len(value.args) == 1
+            )
+        return isinstance(value.func, ast.Name) and value.func.id in ("len", "float", "int")
+    if isinstance(value, ast.UnaryOp):
+        return _is_plain(value.operand, file, steps)
+    if isinstance(value, ast.Name) and steps:
+        bound = _bound_here(value, file)
+        return bool(bound) and all(_is_plain(one.value, file, steps - 1) for one in bound)
+    return isinstance(value, ast.Constant) and isinstance(value.value, (int, float))
+
+
+def _bound_here(name: ast.Name, file: PythonFile) -> list[ast.Assign | ast.AugAssign]:
+    """The assignments to a name in its function; none, where something else binds it there, too."""
+    scope = file.scope(name)
+    found = [
+        node
+        for node in file.nodes_on_lines_with(name.id)
+        if isinstance(node, (ast.Assign, ast.AugAssign))
+        and file.scope(node) is scope
+        and any(_binds(target, name.id) for target in (node.targets if isinstance(node, ast.Assign) else [node.target]))
+    ]
+    return found if len(found) == len(file.assigned(name)) else []
+
+
+def _sum_of_numbers(tensor: ast.expr, file: PythonFile) -> bool | None:
+    """Of a name that starts as a number of Python and has tensors without dimensions added to it: whether it surely has
+    none itself; None for any other."""
+    if not isinstance(tensor, ast.Name):
+        return None
+    is_one, is_sure = False, True
+    for node in _bound_here(tensor, file):
+        if _is_plain(node.value, file):
+            continue
+        if isinstance(node, ast.Assign):
+            return None
+        is_number_too = is_number(node.value, file, STEPS - 2, by_use=False)
+        is_one, is_sure = is_one or is_number_too, is_sure and is_number_too
+    return is_sure if is_one else None
+
+
+def _is_reduced(call: ast.Call) -> bool:
+    """Whether a loss, or the layer that computes it, is not told to keep dimensions."""
+    return not any(keyword.arg in (None, *_SPARES_DIMENSIONS) for keyword in call.keywords)
+
+
+def _is_loss_layer(layer: ast.expr, file: PythonFile) -> bool:
+    """Whether what is called surely is a layer of PyTorch that gives one number, wherever it was moved."""
+    bound = [layer] if isinstance(layer, ast.Call) else file.assigned(layer) if isinstance(layer, ast.Name) else []
+    made = [one for one in bound if one is None or not _is_itself_moved(one, _word(layer))]
+    return bool(made) and all(one is not None and _makes_loss_layer(one, file) for one in made)
+
+
+def _makes_loss_layer(made: ast.expr, file: PythonFile) -> bool:
+    while isinstance(made, ast.Call) and isinstance(made.func, ast.Attribute) and made.func.attr in _MOVES:
+        made = made.func.value
+    return (
+        isinstance(made, ast.Call)
+        and _is_reduced(made)
+        and _LAYER.fullmatch(file.qualname(made.func) or "") is not None
+    )
+
+
+def _is_itself_moved(value: ast.expr, name: str) -> bool:
+    """``criterion = criterion.cuda()``."""
+    while isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES:
+        value = value.func.value
+    return isinstance(value, ast.Name) and value.id == name
 
 
 def assigned_last(name: ast.expr, file: PythonFile) -> ast.expr | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.packages.old_scalars import STEPS, assigned_last, is_number
+from npuify.rules.packages.older_torch.scalars import STEPS, assigned_last, is_number
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
