@@ -213,3 +213,30 @@ def test_results_say_nothing_of_the_machine(tmp_path: Path) -> None:
     assert (
         _without_folders(said, tmp_path) == 'File "migrated-on-1/main.py", line 3\nFile "pytest/__init__.py", line 9\n'
     )
+
+
+OLD = """
+import numpy
+import torch
+from torch.autograd import Variable
+data = torch.utils.data.DataLoader(torch.ones(6, 3), 2)
+x = Variable(iter(data).next(), volatile=True)
+weight = torch.nn.Parameter(torch.ones(3))
+for step in range(100):
+    loss = (x * weight).mean() * numpy.float(step + 1)
+    loss.backward()
+    print(loss.data[0])
+"""
+
+
+def test_a_program_ends_after_its_steps_and_old_forms_are_put_back(tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "train.py").write_text(OLD)
+    program = {"name": "x", "project": "project", "entry": "train.py", "on_cpu": "mapped", "steps": 3}
+    trial = Trial({**program, "old": ["torch", "numpy"]}, tmp_path, tmp_path / "w")
+    prepare(trial)
+    losses, said = run(trial, "original", 1)
+    assert losses == [[1.0, 2.0, 3.0]] and "tensor(2." in said
+    with pytest.raises(TrialError, match="has no attribute 'next'"):
+        run(Trial(program, tmp_path, tmp_path / "w"), "original", 1)

@@ -57,7 +57,8 @@ def mnist(folder: Path) -> None:
     """MNIST's files, 64 digits to train and 16 to test, wherever the programs look for them."""
     drawn = numpy.random.default_rng(4)
     above = folder.parent.parent / "data"
-    for root in (folder.parent / "data", above, above / "mnist", folder / "data"):
+    here = (folder / "data", folder / "data" / "mnist", folder / "datasets" / "MNIST")
+    for root in (folder.parent / "data", above, above / "mnist", *here):
         raw = root / "MNIST" / "raw"
         raw.mkdir(parents=True, exist_ok=True)
         for name, count in (("train", 64), ("t10k", 16)):
@@ -119,7 +120,7 @@ def cifar(folder: Path) -> None:
     """CIFAR-10's and CIFAR-100's files, 8 pictures in each, wherever the programs look for them."""
     drawn = numpy.random.default_rng(8)
     above = folder.parent.parent / "data"
-    for root in (folder.parent / "data", above, folder / "data"):
+    for root in (folder.parent / "data", above, folder / "data", folder / "CIFAR10"):
         ten, hundred = root / "cifar-10-batches-py", root / "cifar-100-python"
         for made, names in (
             (ten, [*(f"data_batch_{one}" for one in range(1, 6)), "test_batch"]),
@@ -447,3 +448,167 @@ def ratings(folder: Path) -> None:
     (made / "ml-1m.train.rating").write_text("".join(rows))
     rows = ("\t".join([f"({user},{user})", *map(str, range(20, 29))]) + "\n" for user in range(12))
     (made / "ml-1m.test.negative").write_text("".join(rows))
+
+
+@maker
+def sessions(folder: Path) -> None:
+    """SR-GNN's: what was looked at in each session, and what came next."""
+    drawn = numpy.random.default_rng(33)
+    made = folder.parent / "datasets" / "sample"
+    made.mkdir(parents=True, exist_ok=True)
+    for part, count in (("train", 16), ("test", 8)):
+        seen = [[int(one) for one in drawn.integers(1, 310, size=drawn.integers(2, 6))] for _ in range(count)]
+        after = [int(one) for one in drawn.integers(1, 310, size=count)]
+        (made / f"{part}.txt").write_bytes(pickle.dumps((seen, after)))
+
+
+@maker
+def clicks(folder: Path) -> None:
+    """GRU4REC-pytorch's: a session, an item and a time on each line, of items that all parts know."""
+    drawn = numpy.random.default_rng(34)
+    (folder / "made").mkdir(exist_ok=True)
+    for part, count in (("train", 40), ("valid", 12)):
+        rows = ["SessionID,ItemID,Time"]
+        for session in range(count):
+            rows += [f"{session},{item},{session * 10 + at}.0" for at, item in enumerate(drawn.integers(1, 30, size=5))]
+        if part == "train":
+            rows += [f"{count},{item},{9000 + item}.0" for item in range(1, 30)]
+        (folder / "made" / f"{part}.txt").write_text("\n".join(rows) + "\n")
+
+
+@maker
+def triples(folder: Path) -> None:
+    """A user, a thing and a mark on each line, as caser_pytorch and DeepRecommender read them, and MovieLens' form."""
+    drawn = numpy.random.default_rng(35)
+    rows = [(user, int(thing)) for user in range(1, 13) for thing in drawn.choice(40, size=14, replace=False)]
+    rows += [(13, thing) for thing in range(36)]
+    (folder / "data" / "ml-1m").mkdir(parents=True, exist_ok=True)
+    (folder / "data" / "ml-1m" / "ratings.dat").write_text("".join(f"{u}::{t}::4::{9000 + t}\n" for u, t in rows))
+    for part in ("train", "test"):
+        path = folder / "datasets" / "ml1m" / "test" / f"{part}.txt"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{user} {thing} 1\n" for user, thing in rows))
+        (folder / "made" / part).mkdir(parents=True, exist_ok=True)
+        (folder / "made" / part / "part.txt").write_text("".join(f"{u}\t{t}\t{1 + t % 5}\n" for u, t in rows))
+
+
+@maker
+def columns(folder: Path) -> None:
+    """LSTNet's and MTGNN's: numbers in columns, a row for each hour."""
+    drawn = numpy.random.default_rng(37)
+    numpy.savetxt(folder / "made.txt", 1 + drawn.random(size=(160, 8)), delimiter=",", fmt="%.4f")
+
+
+@maker
+def sensors(folder: Path) -> None:
+    """Graph-WaveNet's and STGCN's: what sensors on roads saw, and how near they are to each other."""
+    from scipy import sparse
+
+    drawn = numpy.random.default_rng(38)
+    made = folder / "made"
+    made.mkdir()
+    near = drawn.random(size=(8, 8)).astype(numpy.float32)
+    (made / "adj_mx.pkl").write_bytes(pickle.dumps(([str(one) for one in range(8)], {}, near)))
+    for part, count in (("train", 12), ("val", 4), ("test", 4)):
+        seen = drawn.random(size=(count, 12, 8, 2))
+        numpy.savez(made / f"{part}.npz", x=seen, y=seen)
+    (folder / "data" / "metr-la").mkdir(parents=True, exist_ok=True)
+    near = drawn.random(size=(207, 207))
+    sparse.save_npz(folder / "data" / "metr-la" / "adj.npz", sparse.csc_matrix(near * (near > 0.95)))
+    seen = drawn.random(size=(160, 207))
+    rows = [",".join(str(one) for one in range(207)), *(",".join(f"{one:.4f}" for one in row) for row in seen)]
+    (folder / "data" / "metr-la" / "vel.csv").write_text("\n".join(rows) + "\n")
+
+
+@maker
+def tagged_words(folder: Path) -> None:
+    """NCRFpp's and named_entity_recognition's: a word and its tag on each line, an empty line between sentences."""
+    drawn = numpy.random.default_rng(39)
+    tags = ("O", "B-LOC", "E-LOC", "S-PER")
+    for part, count in (("train", 24), ("dev", 8), ("test", 8)):
+        said = "\n".join(
+            "".join(f"{WORDS[one]} {tags[one % 4]}\n" for one in drawn.integers(8, size=7)) for _ in range(count)
+        )
+        for made in (folder / "sample_data", folder / "ResumeNER"):
+            made.mkdir(exist_ok=True)
+            (made / f"{part}.bmes").write_text(said + "\n")
+            (made / f"{part}.char.bmes").write_text(said + "\n")
+    rows = (f"{word} " + " ".join(f"{one:.3f}" for one in drawn.normal(size=50)) for word in WORDS)
+    (folder / "sample_data" / "sample.word.emb").write_text("\n".join(rows) + "\n")
+
+
+@maker
+def enlarged(folder: Path) -> None:
+    """pytorch-SRResNet's: small pictures in colours and those four times as large, in an HDF5 file."""
+    import h5py
+
+    drawn = numpy.random.default_rng(40)
+    with h5py.File(folder / "train.h5", "w") as file:
+        file["data"], file["label"] = (drawn.random(size=(6, 3, size, size), dtype=numpy.float32) for size in (8, 32))
+
+
+@maker
+def shapes(folder: Path) -> None:
+    """dgcnn.pytorch's: ModelNet40's clouds of points, in HDF5 files."""
+    import h5py
+
+    drawn = numpy.random.default_rng(41)
+    made = folder / "data" / "modelnet40_ply_hdf5_2048"
+    made.mkdir(parents=True, exist_ok=True)
+    for part in ("train", "test"):
+        with h5py.File(made / f"ply_data_{part}0.h5", "w") as file:
+            file["data"] = drawn.normal(size=(8, 64, 3)).astype(numpy.float32)
+            file["label"] = drawn.integers(40, size=(8, 1)).astype(numpy.uint8)
+
+
+@maker
+def rows_of_numbers(folder: Path) -> None:
+    """pytorch-flows': the table POWER, of nine columns."""
+    drawn = numpy.random.default_rng(42)
+    (folder / "data" / "power").mkdir(parents=True, exist_ok=True)
+    numpy.save(folder / "data" / "power" / "data.npy", drawn.normal(size=(600, 8)))
+
+
+@maker
+def marked_texts(folder: Path) -> None:
+    """Character-level-cnn-pytorch's: a class and a text on each line, quoted."""
+    drawn = numpy.random.default_rng(43)
+    (folder / "made").mkdir()
+    for part in ("train", "test"):
+        texts = (" ".join(WORDS[one] for one in drawn.integers(8, size=30)) for _ in range(12))
+        (folder / "made" / f"{part}.csv").write_text("".join(f'"{1 + at % 2}","{t}"\n' for at, t in enumerate(texts)))
+
+
+@maker
+def drawings(folder: Path) -> None:
+    """QuickDraw's: drawings of each kind of thing, as rows of an array."""
+    drawn = numpy.random.default_rng(44)
+    (folder / "data").mkdir(exist_ok=True)
+    kinds = "apple,book,bowtie,candle,cloud,cup,door,envelope,eyeglasses,guitar,hammer,hat,ice cream,leaf,scissors,star"
+    for kind in (*kinds.split(","), "t-shirt", "pants", "lightning", "tree"):
+        made = drawn.integers(256, size=(5, 784)).astype(numpy.uint8)
+        numpy.save(folder / "data" / f"full_numpy_bitmap_{kind}.npy", made)
+
+
+@maker
+def letters(folder: Path) -> None:
+    """Prototypical-Networks' Omniglot: pictures of letters of alphabets, and which of them are for what."""
+    drawn = numpy.random.default_rng(45)
+    root = folder.parent / "dataset"
+    (root / "splits" / "vinyals").mkdir(parents=True)
+    names = [f"Made/character{one:02}" for one in range(6)]
+    for name in names:
+        for number in range(4):
+            _picture(root / "data" / name / f"{number:02}.png", drawn, (28, 28), levels=2)
+    listed = "".join(f"{name}/rot{turn:03}\n" for name in names for turn in (0, 90))
+    for part in ("train", "trainval", "val", "test"):
+        (root / "splits" / "vinyals" / f"{part}.txt").write_text(listed)
+
+
+@maker
+def listed_pictures(folder: Path) -> None:
+    """a-PyTorch-Tutorial-to-Super-Resolution's: pictures, and a list of them."""
+    drawn = numpy.random.default_rng(47)
+    for number in range(8):
+        _picture(folder / "made" / f"{number}.png", drawn, (120, 110))
+    (folder / "train_images.json").write_text(json.dumps([f"made/{number}.png" for number in range(8)]))

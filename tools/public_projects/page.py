@@ -79,6 +79,8 @@ def needed(program: dict[str, Any]) -> str:
     parts = []
     if program.get("because"):
         parts.append(f"edited in both copies: {program['because']}")
+    if program.get("old"):
+        parts.append(f"old forms put back of {', '.join(program['old'])}")
     if program.get("on_npu"):
         parts.append(f"on the NPU, which it knows by itself, `{' '.join(program['on_npu'])}`")
     if program.get("options"):

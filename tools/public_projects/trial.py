@@ -133,6 +133,9 @@ def environment(trial: Trial) -> dict[str, str]:
         "PYTHONWARNINGS": "ignore",
         "TRIAL_SEED": "20",
     }
+    if trial.program.get("steps"):
+        made["TRIAL_STEPS"] = str(trial.program["steps"])
+    made["TRIAL_OLD"] = " ".join(trial.program.get("old", ()))
     made.update(trial.program.get("variables", {}))
     path = [str(ROOT / "src")]
     if trial.program.get("stand_ins"):
@@ -209,6 +212,8 @@ def run(trial: Trial, name: str, processes: int) -> tuple[list[list[float]], str
     path = [str(BESIDE), *environ["PYTHONPATH"].split(os.pathsep)]
     path += [str(trial.work / here / folder) for folder in program.get("path", ())]
     environ["PYTHONPATH"] = os.pathsep.join(path)
+    if name == "migrated":  # it is made for this PyTorch
+        environ["TRIAL_OLD"] = environ["TRIAL_OLD"].replace("torch", "")
     if name == "original" and program.get("on_cpu") == "mapped":
         environ["TRIAL_CPU"] = str(processes)
     script = [str(trial.work / here / program["entry"]), *program.get("arguments", ())]

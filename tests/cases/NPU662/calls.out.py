@@ -36,3 +36,12 @@ def bounds(model, loader):
         mixed += class_loss
     mixed /= y
     return bound.item(), part.data[0], mixed.data[0]
+
+
+def parts(model, loader):
+    train_re = 0
+    for x, y in loader:
+        loss, re, rows = model.calculate_loss(x, y)
+        train_re += -re.data[0]
+        rows[1] += rows.data[0]
+    return train_re

@@ -2,8 +2,9 @@
 
 TRIAL_LOSSES: each number on which the program calls ``backward`` is appended to this file (with ``.RANK``), in all its
 digits. TRIAL_SEED: what draws random numbers begins from there, for programs that set no seed. TRIAL_CPU=N: a program
-that takes a GPU for granted finds N of them, which are the CPU: see ``cuda_is_cpu.py``. torchvision takes made-up
-files for CIFAR's. Nothing else is changed.
+that takes a GPU for granted finds N of them, which are the CPU: see ``cuda_is_cpu.py``. TRIAL_STEPS=N: the program has
+ended well when it has called ``backward`` so often, wherever it stands. TRIAL_OLD: packages of whose older releases
+what is gone is put back: see ``older.py``. torchvision takes made-up files for CIFAR's. Nothing else is changed.
 """
 
 import importlib.util
@@ -56,6 +57,10 @@ def prepare(torch):
     losses = os.environ.get("TRIAL_LOSSES")
     if losses:
         record(torch, losses)
+    if "torch" in os.environ.get("TRIAL_OLD", ""):
+        import older
+
+        older.torch_of_old(torch)
     if os.environ.get("TRIAL_CPU"):
         import cuda_is_cpu
 
@@ -64,6 +69,8 @@ def prepare(torch):
 
 def record(torch, losses):
     backward = torch.autograd.backward
+    steps = int(os.environ.get("TRIAL_STEPS", "0"))
+    made = [0]
 
     def recorded(tensors, *args, **kwargs):
         distributed = torch.distributed
@@ -74,7 +81,14 @@ def record(torch, losses):
         value = value.full_tensor() if hasattr(value, "full_tensor") else value
         with Path(f"{losses}.{rank}").open("a") as file:
             file.write(f"{value.cpu().double().sum().item()!r}\n")
-        return backward(tensors, *args, **kwargs)
+        done = backward(tensors, *args, **kwargs)
+        made[0] += 1
+        if made[0] == steps:
+            if known:
+                distributed.barrier()  # the others have made their last step, too
+            sys.stdout.flush()
+            os._exit(0)  # neither handlers nor a loader's workers hold it back
+        return done
 
     torch.autograd.backward = recorded
 
@@ -82,3 +96,11 @@ def record(torch, losses):
 if os.environ.get("TRIAL_LOSSES"):
     sys.meta_path.insert(0, _WhenImported("torch", prepare))
     sys.meta_path.insert(0, _WhenImported("torchvision.datasets.cifar", take_made_pictures))
+    if "numpy" in os.environ.get("TRIAL_OLD", ""):
+        import older
+
+        sys.meta_path.insert(0, _WhenImported("numpy", older.numpy_of_old))
+    if "yaml" in os.environ.get("TRIAL_OLD", ""):
+        import older
+
+        sys.meta_path.insert(0, _WhenImported("yaml", older.yaml_of_old))

@@ -101,11 +101,18 @@ def _word(node: ast.expr) -> str:
 
 
 def _is_added_to_number(node: ast.expr, file: PythonFile) -> bool:
-    """Whether a value, or it times something, is added to what is called a number: ``total_loss += …``."""
+    """Whether a value, or it times something, is added to what starts as a number or is called one."""
     around = file.parent(node)
-    while isinstance(around, ast.BinOp) and isinstance(around.op, (ast.Mult, ast.Div)):
+    while isinstance(around, ast.UnaryOp) or (
+        isinstance(around, ast.BinOp) and isinstance(around.op, (ast.Mult, ast.Div))
+    ):
         around = file.parent(around)
-    return isinstance(around, ast.AugAssign) and _NAMED.fullmatch(_word(around.target)) is not None
+    if not isinstance(around, ast.AugAssign):
+        return False
+    if _NAMED.fullmatch(_word(around.target)) is not None:
+        return True
+    bound = _bound_here(around.target, file) if isinstance(around.target, ast.Name) else []
+    return any(isinstance(one, ast.Assign) and isinstance(one.value, ast.Constant) for one in bound)
 
 
 def _has_dimensions(tensor: ast.expr, file: PythonFile) -> bool:
