@@ -20,6 +20,7 @@ _SENDS: Final = re.compile(
 )
 _SHARDS: Final = re.compile(rb"\.shard\(|shard_and_rebatch_dataset|get_rank_id|get_npu_rank_id|worker_id|RANK_ID")
 _SERVERS: Final = re.compile(rb"\bParameterServerStrategy\(")
+_CLUSTER: Final = re.compile(rb"[\"']TF_CONFIG[\"']")
 _HOROVOD: Final = re.compile(rb"^[ \t]*(?:import|from)[ \t]+horovod\b", re.MULTILINE)
 
 
@@ -50,6 +51,15 @@ def _changes(job: Job, entry: Path) -> Iterator[Change]:
         if found is not None:
             line = raw.count(b"\n", 0, found.start()) + 1
             yield Change("must", "Horovod starts no ranks on NPUs; npuify migrate replaces it", file.name, line)
+        cluster = _CLUSTER.search(raw)
+        if cluster is not None:
+            yield Change(
+                "check",
+                "it names TF_CONFIG, which this script does not set: a process knows its place by RANK_ID and "
+                "RANK_SIZE",
+                file.name,
+                raw.count(b"\n", 0, cluster.start()) + 1,
+            )
     if not adapter:
         yield Change("must", "it imports neither npu_bridge nor npu_device: migrate it first (npuify migrate)")
     if not averages:

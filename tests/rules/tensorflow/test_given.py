@@ -51,3 +51,25 @@ def test_keras_is_known_by_its_own_name(tmp_path: Path) -> None:
         {(one.code, one.subject) for one in findings(text, root=tmp_path, name="nets.py")} for text in (given, imported)
     )
     assert told == expected != set()
+
+
+@pytest.mark.parametrize(
+    ("function", "is_told"),
+    [
+        ("def start(tf):\n    return tf.Session()\n", True),
+        (
+            "from npu_bridge import npu_init\n\n\ndef start(tf):\n    return tf.Session(config=npu_init.npu_config_proto())\n",
+            False,
+        ),
+        ("def start(tf):\n    return tf.extractfile('x')\n", False),
+        ("def start(requests):\n    return requests.Session()\n", False),
+        ("def start(tf):\n    return tf.Session()\n\nimport own\nstart(own)\n", False),
+    ],
+)
+def test_what_nobody_is_seen_to_give_is_told_and_left(function: str, is_told: bool, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("class Session:\n    pass\n")
+    (tmp_path / "main.py").write_text("import tensorflow as tf\ns = tf.Session()\n")
+    text = f"import tensorflow\n\n{function}"
+    told = [one for one in findings(text, root=tmp_path, name="nets.py", tensorflow="1") if one.code == "NPU901"]
+    assert bool(told) is is_told
+    assert output(text, root=tmp_path, name="nets.py", tensorflow="1", unsafe=True) == text

@@ -84,9 +84,10 @@ def last_batch_of_other_size(node: ast.Call, file: PythonFile) -> Iterator[Diagn
         "the last batch may be shorter, and each new shape is compiled for the NPU anew",
         edits=[add_argument(node, "drop_remainder=True", file)],
         subject="drop_remainder",
-        advice="some samples of each epoch are left out then; padded batches need fixed shapes, too"
+        advice="some samples of each epoch are left out then, and all of them where there are fewer than a batch; "
+        "padded batches need fixed shapes, too"
         if "padded" in file.code(node.func)
-        else "some samples of each epoch are left out then",
+        else "some samples of each epoch are left out then, and all of them where there are fewer than a batch",
     )
 
 

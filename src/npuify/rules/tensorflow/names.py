@@ -127,6 +127,29 @@ def _given(node: ast.Name, file: PythonFile) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
+_SURELY_MEANT: Final = re.compile(r"_?(?:tf|tensorflow)\d?")
+
+
+def may_be_given(node: ast.expr, file: PythonFile) -> str:
+    """The name that a call's function has if a parameter called ``tf`` is TensorFlow, where nobody is seen to call with
+    it; empty elsewhere, and in projects that do not compute with TensorFlow."""
+    if not (isinstance(node, ast.Attribute) and file.project.on_tensorflow):
+        return ""
+    parts: list[str] = []
+    base: ast.expr = node
+    while isinstance(base, ast.Attribute):
+        parts.append(base.attr)
+        base = base.value
+    if not (isinstance(base, ast.Name) and _SURELY_MEANT.fullmatch(base.id)):
+        return ""
+    found = file.scope(base).lookup(base.id)
+    if found is None or [one.kind for one in found[1]] != ["parameter"]:
+        return ""
+    if any(value.kind is not Kind.UNKNOWN for value in file.values(base, Reach.PROGRAM)):
+        return ""
+    return ".".join(["tf", *reversed(parts)])
+
+
 def _is_tensorflow(binding: Binding, source: PythonSource, file: PythonFile, hops: int) -> bool:
     """Whether a binding makes a name stand for TensorFlow itself."""
     target = binding.target if binding.kind == "import" else None

@@ -11,7 +11,7 @@ from npuify.model import Safety, Severity
 from npuify.rules.common.calls import argument
 from npuify.rules.common.edits.call_edits import add_argument, has_unknown_arguments, wrap
 from npuify.rules.registry import rule
-from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, hides_all_gpus, line_of
+from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, hides_all_gpus, line_of, may_be_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -113,6 +113,7 @@ def session_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
         yield from _without_creator(node, file)
         return
     if taker is None:
+        yield from _perhaps_given(node, file)
         return
     config = argument(node, taker.position, taker.keyword)
     if config is not None and _is_done(config, file):
@@ -126,6 +127,24 @@ def session_without_npu(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic
         phrase("{name} runs on the CPU without the adapter's configuration", name=name),
         edits=_edits(node, config, taker, file),
         subject=name,
+    )
+
+
+def _perhaps_given(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """A session of what a function is given as ``tf``, where nobody is seen to call it."""
+    name = may_be_given(node.func, file)
+    if name not in _TAKERS or line_of(file) == "2":
+        return
+    config = argument(node, _TAKERS[name].position, _TAKERS[name].keyword)
+    if config is not None and _is_done(config, file):
+        return
+    yield file.report(
+        node,
+        phrase("whether this is {name} is not known: nobody is seen who gives TensorFlow to the function", name=name),
+        safety=Safety.MANUAL,
+        severity=Severity.WARNING,
+        subject=name,
+        advice="if it is, give it config=npu_config_proto(...)",
     )
 
 
