@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import npuify
-from npuify.model import Safety
+from npuify.model import Safety, Severity
 from npuify.options import Options
 
 from ...harness import findings, output
@@ -242,3 +242,36 @@ def test_a_list_of_devices_is_told(text: str) -> None:
     text = f"import os\n{TF}{text}"
     assert output(text, unsafe=True) == text
     assert "NPU701" in [one.code for one in findings(text)] or "e.update" in text
+
+
+GROW = "tf.config.experimental.set_memory_growth"
+
+
+@pytest.mark.parametrize(
+    ("body", "severity"),
+    [
+        (f"gpus = LIST('GPU')\nif len(gpus) > 0:\n    {GROW}(gpus[0], True)\n", Severity.INFO),
+        (f"gpus = LIST('GPU')\nfor gpu in gpus:\n    {GROW}(gpu, True)\n", Severity.INFO),
+        (f"for gpu in LIST('GPU'):\n    {GROW}(gpu, True)\n", Severity.INFO),
+        (f"gpus = LIST('GPU')\nif gpus:\n    {GROW}(gpus[0], True)\nelse:\n    raise SystemExit\n", Severity.WARNING),
+        (f"gpus = LIST('GPU')\n{GROW}(gpus[0], True)\n", Severity.WARNING),
+        (f"gpus = LIST('GPU')\nif gpus:\n    {GROW}(gpus[0], True)\nprint(len(gpus))\n", Severity.WARNING),
+        ("gpus = LIST('GPU')\nif gpus:\n    strategy = make(gpus)\n", Severity.WARNING),
+        ("gpus = LIST('GPU')\nif gpus:\n    os.environ['x'] = '1'\n", Severity.WARNING),
+        ("gpus = LIST('GPU')\n", Severity.WARNING),
+    ],
+)
+def test_a_list_of_gpus_that_only_sets_their_memory_up_needs_no_look(body: str, severity: Severity) -> None:
+    text = TF + body.replace("LIST", "tf.config.list_physical_devices")
+    found = [one.severity for one in findings(text, tensorflow="2") if one.subject.endswith("list_physical_devices")]
+    assert found == [severity]
+
+
+def test_tensorrt_is_told_where_it_is_used_under_another_name() -> None:
+    text = "from tensorflow.python.compiler.tensorrt import trt_convert as trt\nc = trt.TrtGraphConverterV2(x)\n"
+    assert ("NPU903", Severity.ERROR) in [(one.code, one.severity) for one in findings(text, tensorflow="2")]
+
+
+def test_what_gpu_options_are_given_is_told_with_them() -> None:
+    text = TF + "o = tf.GPUOptions(per_process_gpu_memory_fraction=0.3, allow_growth=True)\n"
+    assert [one.code for one in findings(text, tensorflow="1")] == ["NPU903"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge.tensorflow.tables import uses
 from npuify.language import phrase
@@ -80,7 +80,7 @@ def tensorflow_name_on_npu(node: ast.Call | ast.Attribute, file: PythonFile) -> 
         if row.argument and isinstance(node, ast.Call) and not _says(node, row.argument):
             continue
         severity = row.severity
-        if isinstance(node, ast.Call) and _hides_all(node, name):
+        if isinstance(node, ast.Call) and (_hides_all(node, name) or _only_sets_memory(node, name, file)):
             severity = Severity.INFO
         if row.chips:
             if file.product is not None and file.product.name not in row.chips:
@@ -89,7 +89,8 @@ def tensorflow_name_on_npu(node: ast.Call | ast.Attribute, file: PythonFile) -> 
         elif row.line != "both" and not line and severity is Severity.ERROR:
             severity = Severity.WARNING
         yield file.report(
-            node.func if isinstance(node, ast.Call) else node,
+            # What the options are is said with it.
+            node.func if isinstance(node, ast.Call) and name != "tf.GPUOptions" else node,
             _named(row.message, name),
             severity=severity,
             evidence=row.evidence,
@@ -104,6 +105,62 @@ def _hides_all(call: ast.Call, name: str) -> bool:
     """Whether a call says that no GPU is to be used, which holds where there is none."""
     devices = argument(call, 0, "devices")
     return name.endswith("set_visible_devices") and isinstance(devices, (ast.List, ast.Tuple)) and not devices.elts
+
+
+_ABOUT_MEMORY: Final = frozenset(
+    f"tf.config.{name}"
+    for name in (
+        *("experimental.set_memory_growth", "set_logical_device_configuration", "experimental.list_logical_devices"),
+        *("experimental.set_virtual_device_configuration", "set_visible_devices", "experimental.set_visible_devices"),
+        *("list_logical_devices", "experimental.VirtualDeviceConfiguration", "LogicalDeviceConfiguration"),
+    )
+)
+_OF_PYTHON: Final = frozenset(("print", "len", "str", "range", "enumerate"))
+
+
+def _only_sets_memory(call: ast.Call, name: str, file: PythonFile) -> bool:
+    """Whether a list of GPUs is only asked to be empty or not, and what is done with GPUs is about their memory.
+
+    Such a place does what it should where there is no GPU: nothing.
+    """
+    if not name.endswith("list_physical_devices"):
+        return False
+    statement = file.parent(call)
+    if isinstance(statement, ast.For) and statement.iter is call:
+        return _is_about_memory(statement.body, file)
+    if not (isinstance(statement, ast.Assign) and len(statement.targets) == 1):
+        return False
+    target = statement.targets[0]
+    if not isinstance(target, ast.Name):
+        return False
+    scope, blocks = file.scope(target), list[ast.For | ast.If]()
+    uses = [
+        one
+        for one in file.nodes_on_lines_with(target.id)
+        if isinstance(one, ast.Name) and one.id == target.id and isinstance(one.ctx, ast.Load)
+    ]
+    for use in uses:
+        around = next((one for one in file.ancestors(use) if isinstance(one, (ast.For, ast.If))), None)
+        if around is None or file.scope(use) is not scope:
+            return False
+        if around not in blocks:
+            blocks.append(around)
+    return bool(uses) and all(not one.orelse and _is_about_memory(one.body, file) for one in blocks)
+
+
+def _is_about_memory(body: list[ast.stmt], file: PythonFile) -> bool:
+    """Whether statements call nothing but what sets up the memory of GPUs, and tells of it."""
+    for statement in body:
+        for one in ast.walk(statement):
+            if isinstance(one, (ast.Raise, ast.Return)):
+                return False
+            if isinstance(one, ast.Call):
+                plain = one.func.id if isinstance(one.func, ast.Name) else ""
+                if plain not in _OF_PYTHON and api_name(one.func, file) not in _ABOUT_MEMORY:
+                    return False
+            if isinstance(one, ast.Assign) and any(not isinstance(to, ast.Name) for to in one.targets):
+                return False
+    return True
 
 
 def _named(text: str, name: str) -> str:
