@@ -246,6 +246,14 @@ def test_loops_that_are_left(tmp_path: Path, old: str, new: str, said: str) -> N
             "through .take()",
         ),
         ("model.fit(train,", "model.fit(X, Y,", "2.6.5", "fit() is given arrays"),
+        ("model.fit(train,", "model.fit(data['train'],", "2.6.5", "where the data of fit() comes from is not known"),
+        ("model.fit(train,", "model.fit(x=data['train'],", "2.6.5", "where the data of fit() comes from is not known"),
+        (
+            "optimizer=tf.keras.optimizers.SGD(0.1)",
+            "optimizer=__import__('os') and tf.keras.optimizers.SGD(0.1)",
+            "2.6.5",
+            "and npu_device.distribute.npu_distributed_keras_optimizer_wrapper(tf.keras.optimizers.SGD(0.1))",
+        ),
         (
             "with tf.Session() as sess:\n    sess.run(init)",
             "with tf.train.MonitoredTrainingSession(hooks=own) as sess:",
@@ -280,6 +288,25 @@ def test_what_is_done_or_left(tmp_path: Path, old: str, new: str, adapter: str, 
     result, written = converted(tmp_path, text.replace(old, new), adapter)
     everything = written + "".join(finding.message for finding in result.left)
     assert any(one in everything for one in said.split("|")), everything
+
+
+@pytest.mark.parametrize("base", ["", "(object)", "(tf.keras.Model)"])
+def test_the_fit_of_a_class_of_its_own_is_none_of_keras(tmp_path: Path, base: str) -> None:
+    own = f"class Scaler{base}:\n    def fit(self, data):\n        self.mean = np.mean(data)\n\n\nscaler = Scaler()\nscaler.fit([1.0, 2.0])\n"
+    text = SECOND.replace("\n\ndef main", f"\n\n{own}\n\ndef main", 1)
+    assert own in text
+    result, written = converted(tmp_path, text, "2.6.5")
+    assert own in written
+    told = [one.message for one in result.left if "scaler" in one.message]
+    assert bool(told) is (base == "(tf.keras.Model)")
+
+
+def test_optimizers_of_tensorflow_addons_average_too(tmp_path: Path) -> None:
+    text = SECOND.replace("import tensorflow as tf", "import tensorflow as tf\nimport tensorflow_addons as tfa")
+    text = text.replace("tf.keras.optimizers.SGD(0.1)", "tfa.optimizers.Lookahead(tfa.optimizers.AdamW(1e-4, 0.1))")
+    _, written = converted(tmp_path, text, "2.6.5")
+    wrapper = "npu_device.distribute.npu_distributed_keras_optimizer_wrapper"
+    assert f"tfa.optimizers.Lookahead({wrapper}(tfa.optimizers.AdamW(1e-4, 0.1)))" in written
 
 
 def test_a_step_in_no_function_is_told(tmp_path: Path) -> None:

@@ -30,7 +30,11 @@ _OPTIMIZER_1: Final = re.compile(
     r"tensorflow\.(?:compat\.v1\.)?(?:(?:train|contrib\.\w+)\.(?!SyncReplicas|MovingAverage|LossScale)\w*Optimizer"
     r"|keras\.optimizers\.[A-Z]\w*)"
 )
-_OPTIMIZER_2: Final = re.compile(r"(?:tensorflow\.)?keras\.optimizers\.(?:legacy\.)?(?!Optimizer$|LossScale)[A-Z]\w*")
+_OPTIMIZER_2: Final = re.compile(
+    r"(?:tensorflow\.)?keras\.optimizers\.(?:legacy\.)?(?!Optimizer$|LossScale)[A-Z]\w*"
+    r"|tensorflow_addons\.optimizers\.(?!Lookahead|MovingAverage|SWA|Averaged|Multi)[A-Z]\w*"
+)
+"""Those of tensorflow_addons too, but for what is made around another optimizer."""
 _BY_NAME: Final = frozenset("adadelta adagrad adam adamax ftrl nadam rmsprop sgd".split())
 _INITIALISER: Final = re.compile(
     r"tensorflow\.(?:compat\.v1\.)?(?:global_variables_initializer|initialize_all_variables)"
@@ -141,10 +145,7 @@ class _Second(Line):
     def send(self, unit: Unit) -> None:
         self.sends += send_in_loops(unit, self.draft, lambda model: self.name(unit, _SEND.format(model)))
         done: set[tuple[ast.AST, str]] = set()
-        for call in calls(unit):
-            if not (isinstance(call.func, ast.Attribute) and call.func.attr == "fit"):
-                continue
-            model = call.func.value
+        for call, model in self.fits(unit):
             if not isinstance(model, ast.Name) or (unit.function_around(call), model.id) in done:
                 continue
             done.add((unit.function_around(call), model.id))

@@ -11,12 +11,15 @@ from npuify.distribute.reading.tensorflow import (
     calls,
     is_source,
     is_wrapped,
+    values,
 )
 from npuify.distribute.tensorflow_loops import looped_over
 from npuify.distribute.tensorflow_writes import tell_writes
 from npuify.language import phrase
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from npuify.distribute.edits import Draft
     from npuify.distribute.reading.program import Program, Unit
     from npuify.model import Edit
@@ -132,14 +135,41 @@ class Line:
         """The arguments of ``shard``."""
         return self.rank
 
+    def fits(self, unit: Unit) -> Iterator[tuple[ast.Call, ast.expr]]:
+        """The calls of ``fit`` that may be Keras's, with the model: no methods of classes that derive from none."""
+        plain = {
+            node.name
+            for other in self.program.units
+            for node in other.nodes
+            if isinstance(node, ast.ClassDef) and all(getattr(base, "id", "") == "object" for base in node.bases)
+        }
+        for call in calls(unit):
+            func = call.func
+            if not (isinstance(func, ast.Attribute) and func.attr == "fit"):
+                continue
+            made = [one for one in values(unit, func.value, call) if isinstance(one, ast.Call)]
+            names = {unit.qualname(one.func) or unit.source.code(one.func) for one in made}
+            if not any(name.rpartition(".")[2] in plain or name.startswith("sklearn.") for name in names):
+                yield call, func.value
+
     def _trained_on(self, unit: Unit) -> list[ast.Call]:
         """Sources of data of what ``fit`` is given first."""
         found: list[ast.Call] = []
-        for call in calls(unit):
-            if not (isinstance(call.func, ast.Attribute) and call.func.attr == "fit" and call.args):
+        for call, _ in self.fits(unit):
+            given = call.args[0] if call.args else next((one.value for one in call.keywords if one.arg == "x"), None)
+            if given is None:
                 continue
-            given = call.args[0]
-            found += sources_of(unit, given, call)
+            sources = sources_of(unit, given, call)
+            found += sources
+            is_alone = len(call.args) < 2 and not any(keyword.arg == "y" for keyword in call.keywords)
+            if is_alone and not sources:
+                self.draft.left(
+                    "NPU387",
+                    unit,
+                    call,
+                    "where the data of fit() comes from is not known, and it was not shared out",
+                    phrase("put .shard({rank}) where it begins, before it is shuffled and batched", rank=self.rank),
+                )
             if len(call.args) > 1 or any(keyword.arg == "y" for keyword in call.keywords):
                 self.draft.left(
                     "NPU387",
