@@ -150,3 +150,47 @@ def test_broken_files_do_not_end_the_run(tmp_path: Path) -> None:
     assert (out / "latin.py").read_bytes() == (source / "latin.py").read_bytes()
     told = [one for one in result.scan.findings if one.file == "old.py"]
     assert {"tf.Session", "/gpu:0"} <= {one.subject for one in told}
+
+
+HALF = {
+    "half_statement.py": TF.encode() + b"s = tf.Session(\n",
+    "half_string.py": TF.encode() + b"s = tf.Session()\nname = 'abc\n",
+    "half_function.py": TF.encode() + b"def run():\n    s = tf.Session()\n    for x in y:\n",
+    "half_character.py": TF.encode() + b"s = tf.Session()\n# caf\xc3",
+    "half_docstring.py": TF.encode() + b's = tf.Session()\n"""text',
+    "two_bytes.py": "\ufeffimport tensorflow as tf\ns = tf.Session()\n".encode("utf-16-le"),
+    "python2.py": b"import tensorflow as tf\nprint 'x'\nexec 'y' in z\ns = tf.Session()\nraise E, 'z'\n",
+    "tabs.py": TF.encode() + b"if x:\n\ts = tf.Session()\n        t = 1\n",
+}
+
+
+@pytest.mark.parametrize("style", ["npu", "portable", "auto"])
+@pytest.mark.parametrize("line", ["1.15", "2.6.5"])
+def test_half_files_are_told_and_left_and_the_others_are_migrated(tmp_path: Path, line: str, style: str) -> None:
+    source, out = tmp_path / "in", tmp_path / "out"
+    source.mkdir()
+    for name, data in HALF.items():
+        (source / name).write_bytes(data)
+    (source / "mark.py").write_bytes(b"\xef\xbb\xbf" + TF.encode() + b"s = tf.Session()\r\n")
+    (source / "declared.py").write_bytes(
+        b"# -*- coding: latin-1 -*-\n# caf\xe9\n" + TF.encode() + b"s = tf.Session()\n"
+    )
+    (source / "good.py").write_text(TF + "s = tf.Session()\n")
+    options = Options(cache=False, jobs=1, tf_adapter=line, unsafe=True, style=style)
+    result = npuify.migrate(source, out, options)
+    assert {one.file for one in result.scan.errors} == set(HALF)
+    assert {name: (out / name).read_bytes() for name in HALF} == HALF
+    told = {one.file for one in result.scan.findings}
+    assert {"mark.py", "declared.py", "good.py"} <= told
+    if line == "1.15" and style != "portable":
+        for name in ("mark.py", "declared.py", "good.py"):
+            assert b"npu_config_proto()" in (out / name).read_bytes()
+        assert b"caf\xe9" in (out / "declared.py").read_bytes()
+    again = npuify.migrate(out, tmp_path / "again", options)
+    changed = [
+        name
+        for name in (*HALF, "mark.py", "declared.py", "good.py")
+        if (tmp_path / "again" / name).read_bytes() != (out / name).read_bytes()
+    ]
+    assert changed == []
+    assert {one.file for one in again.scan.errors} == set(HALF)
