@@ -91,3 +91,22 @@ def test_a_migration_that_is_unsafe_edits_every_place(tmp_path: Path) -> None:
     written = (tmp_path / "out" / "train.py").read_text()
     assert "hvd." not in written and "get_rank_size()" in written and "get_rank_id() == 0" in written
     assert not [one for one in result.left if one.code == "NPU915"]
+
+
+def test_places_with_one_message_are_one_finding_in_text_files_too(tmp_path: Path) -> None:
+    (tmp_path / "Dockerfile").write_text(
+        "FROM ubuntu\nRUN pip install mmcv==2.0.0\nRUN echo\nRUN pip install mmcv==2.0.0\n"
+    )
+    found = [one for one in scan([tmp_path], OPTIONS).findings if one.code == "NPU606"]
+    assert len(found) == 1
+    assert [place.line for place in found[0].places] == [2, 4]
+    assert ".;" not in found[0].message
+
+
+def test_layers_are_notes_where_the_import_is_told(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "def layer(n):\n    import bitsandbytes as bnb\n    return bnb.nn.Linear8bitLt(n, n), bnb.nn.Linear4bit(n, n)\n"
+    )
+    found = [(one.code, one.severity.value) for one in scan([tmp_path], OPTIONS).findings]
+    assert found[0] == ("NPU620", "warning")
+    assert set(found[1:]) == {("NPU623", "info")}

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CASES = Path(__file__).resolve().parents[1] / "cases"
 
 _CODE = re.compile(
-    r"(?:npuify|python|pip|git|bash|docker|torchrun) [^\u4e00-\u9fff，。；：（）]*|`+[^`\n]*`+|\"[^\"\n]*\"|'[^'\n]*'|“[^”\n]*”|</?\w[^>]*>|\([^()\u4e00-\u9fff]*\)|\[[^\[\]\u4e00-\u9fff]*\]|\S*[_./=\\<>(){}\[\]*#$@|]\S*"
+    r"(?:npuify|python|pip|git|bash|docker|torchrun) [^\u4e00-\u9fff，。；：（）]*|`+[^`\n]*`+|\"[^\"\n]*\"|'[^'\n]*'|“[^”\n]*”|</?\w[^>]*>|\([^()\u4e00-\u9fff]*\)|\[[^\[\]\u4e00-\u9fff]*\]|[^\s`]*[_./=\\<>(){}\[\]*#$@|][^\s`]*"
     r"|(?<!\w)--?[\w-]+|[A-Za-z]*\d\w*"
 )
 """What is no prose: code between backticks and quotes, markup, paths, calls, options, numbers."""

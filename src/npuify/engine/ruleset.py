@@ -211,7 +211,7 @@ def _matters_without_torch(word: bytes) -> bool:
 
 def _is_named(one: _RuleWords, there: frozenset[bytes]) -> bool:
     """Whether a file with these words concerns a rule that needs two of them."""
-    return not there.isdisjoint(one.words) and not there.isdisjoint(one.also_in_file)
+    return not there.isdisjoint(one.words) and (not one.also_in_file or not there.isdisjoint(one.also_in_file))
 
 
 def _of_style(style: str, *, place_on_npu: bool) -> list[Rule]:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.engine.ledger.spans import Span, settled_spans, suppressed_spans
+from npuify.knowledge.third_party.python_names import gone_python_names
 from npuify.rules.context import PythonFile
 from npuify.source.suppressions import suppressed_codes
 from npuify.styles.finish import finish
@@ -142,7 +143,8 @@ def _may_matter(node: ast.AST, file: PythonFile, words: Words) -> bool:
     if isinstance(node, ast.Attribute):
         if node.attr in _MEMBERS or words.within(node.attr):
             return True
-        return (file.qualname(node) or "").startswith("torch")
+        name = file.qualname(node) or ""
+        return name.startswith("torch") or name in gone_python_names()
     if isinstance(node, ast.Constant):
         return isinstance(node.value, str) and (
             node.value in _STRINGS or node.value.startswith("gpu:") or words.within(node.value)

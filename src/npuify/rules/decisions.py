@@ -17,8 +17,28 @@ if TYPE_CHECKING:
 
     from npuify.model import Finding
 
-_DECISIONS: Final = {"NPU903": "hvd.", "NPU915": "hvd.", "NPU709": "horovodrun"}
+_ANY: Final = ""
+_DECISIONS: Final = {
+    # code: what the subjects of its findings begin with
+    "NPU310": _ANY,
+    "NPU606": _ANY,
+    "NPU623": _ANY,
+    "NPU669": _ANY,
+    "NPU709": _ANY,
+    "NPU720": _ANY,
+    "NPU901": _ANY,
+    "NPU903": _ANY,
+    "NPU904": _ANY,
+    "NPU906": _ANY,
+    "NPU915": "hvd.",
+    "NPU921": _ANY,
+    "NPU934": _ANY,
+}
 """Rules of which many findings in a file are one decision, with what their subjects begin with."""
+_BY_MESSAGE: Final = frozenset(_DECISIONS) - {"NPU623"}
+"""Those of which only places with the same message are one: what is not Horovod's, and differs in what is said."""
+_WHOLE: Final = "hvd."
+"""Of a library with this in front every call is the same decision, whatever it is called."""
 _SHOWN: Final = 12
 """Lines that a message names; the finding has all places."""
 
@@ -33,7 +53,8 @@ def told_together(findings: Iterable[Finding]) -> list[Finding]:
     for number, one in enumerate(told):
         begins = _DECISIONS.get(one.code)
         if begins is not None and one.subject.startswith(begins):
-            key = (one.file, one.code, one.severity, one.safety, bool(one.edits), one.only_with, one.advice)
+            said = one.message if one.code in _BY_MESSAGE and not one.subject.startswith(_WHOLE) else ""
+            key = (one.file, one.code, said, one.severity, one.safety, bool(one.edits), one.only_with, one.advice)
             groups.setdefault(key, []).append(number)
     dropped: set[int] = set()
     for numbers in groups.values():
@@ -47,7 +68,7 @@ def _together(findings: Sequence[Finding]) -> Finding:
     first, *others = sorted(findings, key=lambda one: one.start)
     lines = sorted({one.start.line for one in others} - {first.start.line})
     shown = ", ".join(map(str, lines[:_SHOWN])) + (", …" if len(lines) > _SHOWN else "")
-    message = first.message
+    message = first.message.rstrip(".。") if lines else first.message
     if len(lines) == 1:
         message = phrase("{message}; the same on line {line}", message=message, line=shown)
     elif lines:

@@ -89,3 +89,30 @@ def test_a_copy_of_nvml_in_a_file_without_torch(tmp_path: Path) -> None:
     (tmp_path / "nv.py").write_text("import ctypes\n\ndef start():\n    return ctypes.CDLL('libnvidia-ml.so.1')\n")
     (tmp_path / "run.py").write_text("import torch\nimport nv\nnv.start()\nx = torch.ones(1).cuda()\n")
     assert ("nv.py", "NPU139") in {(one.file, one.code) for one in scan([tmp_path], Options()).findings}
+
+
+def test_imports_of_modules_that_need_no_cuda_are_notes() -> None:
+    text = "import torch.cuda.comm\nfrom torch.cuda import comm, nccl\n\ndef f(x):\n    return comm.gather(x)\n"
+    told = [(one.code, one.start.line, one.severity.value) for one in findings(text)]
+    assert told == [("NPU107", 1, "info"), ("NPU102", 2, "info"), ("NPU102", 2, "info"), ("NPU102", 5, "error")]
+
+
+def test_a_check_that_only_imports_the_projects_cuda_extension_stays(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").write_text(
+        "from torch.utils.cpp_extension import CUDA_HOME, CppExtension, CUDAExtension\n"
+        'modules = [CppExtension("own.cpu", ["a.cpp"])]\n'
+        'modules += [CUDAExtension("own.gpu", ["a.cu"])] if CUDA_HOME is not None else []\n'
+    )
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/__init__.py").write_text("")
+    (tmp_path / "own/more.py").write_text("")
+    (tmp_path / "own/functions.py").write_text(
+        "import torch\nfrom own import cpu\nif torch.cuda.device_count() > 0:\n    from own import gpu\n"
+        "if torch.cuda.device_count() > 0:\n    from own import more\n"
+    )
+    result = scan([tmp_path], Options(jobs=1, cache=False))
+    found = [one for one in result.findings if one.file == "own/functions.py" and one.code == "NPU101"]
+    assert [(one.start.line, bool(one.edits), one.severity) for one in found] == [
+        (3, False, Severity.WARNING),
+        (5, True, Severity.ERROR),
+    ]

@@ -46,7 +46,8 @@ def _group(group: Group) -> str:
     more = f"<p>{rest}</p>" if files else ""
     return (
         f"<details><summary><b>{escaped(counted_reason(reason))}</b> "
-        f'<small class="dim">{escaped(told(reason.reason))}</small></summary><p>{escaped(told(reason.text))}</p>'
+        f'<small class="dim"><code>{escaped(told(reason.reason))}</code></small></summary>'
+        f"<p>{escaped(told(reason.text))}</p>"
         f"<ul>{places}</ul>{more}</details>"
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.torch_npu_import import _NOWHERE, _place_for_import, imports_torch_npu
-from npuify.rules.devices.torch_cuda.cuda_names import describe, is_cuda_name
+from npuify.rules.devices.torch_cuda.cuda_names import MODULES, describe, is_cuda_name
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -152,8 +152,10 @@ def cuda_import(node: ast.Import, file: PythonFile) -> Iterator[Diagnostic]:
                     torch_npu=file.release.torch_npu,
                     name=alias.name,
                 ),
+                # The import works anywhere; what is used of the module is told where it is used.
+                severity=Severity.INFO if alias.name in MODULES else None,
                 subject=alias.name,
-                advice="import it only where CUDA is available",
+                advice="" if alias.name in MODULES else "import it only where CUDA is available",
             )
             continue
         if alias.asname:

@@ -31,6 +31,8 @@ _OWN_RULES = frozenset(("flash_attn", "xformers"))
 _NVML = frozenset(("pynvml", "py3nvml", "nvidia_smi"))
 
 
+TOLD_OF: Final = ("package.told",)
+"""With a package behind it: where the severity is kept with which a file is told of it."""
 IMPORTING: Final = ("import ", "from ", ", ")
 """What stands before the name of a package that is imported."""
 
@@ -99,7 +101,9 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
         file.remember(key, True)
         if is_settled(name.partition(".")[0], file):
             continue
-        yield _report(node, name, row, file)
+        told = _report(node, name, row, file)
+        file.remember((*TOLD_OF, name.partition(".")[0]), told.severity)
+        yield told
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> list[str]:

@@ -77,7 +77,7 @@ def load_of_objects(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     if has_unknown_arguments(node) or any(keyword.arg == "weights_only" for keyword in node.keywords):
         return
-    what = _object_in(node, file)
+    what = _object_in(node, file) or _loaded_again(node, file)
     if what is None or file.project.files_with(b"add_safe_globals"):
         return
     yield file.report(
@@ -100,9 +100,13 @@ def _object_in(call: ast.Call, file: PythonFile) -> _Object | None:
         return _Object.MODULE if parent.attr in _OF_MODULES else None
     if not isinstance(parent, ast.Assign) or len(parent.targets) != 1 or parent.value is not call:
         return None
+    uses = list(_uses(parent.targets[0], call, file))
+    # What one key leads to is a module, whatever else is done with the table: ckpt["model"].float().state_dict().
+    if any(_leads_to_module(use, file) for use in uses):
+        return _Object.MODULE
     keys = set()
     is_module = False
-    for use in _uses(parent.targets[0], call, file):
+    for use in uses:
         up = file.parent(use)
         if isinstance(up, ast.Attribute) and up.value is use:
             if up.attr in _OF_TABLES:
@@ -115,8 +119,6 @@ def _object_in(call: ast.Call, file: PythonFile) -> _Object | None:
                 return None
             keys.add(up.slice.value)
             outer = file.parent(up)
-            if isinstance(outer, ast.Attribute) and outer.attr in _OF_MODULES:
-                return _Object.MODULE
             if isinstance(outer, ast.Attribute) and _OPTIONS.fullmatch(up.slice.value) and outer.attr not in _OF_TABLES:
                 return _Object.OPTIONS
         elif isinstance(up, ast.Call) and getattr(up.func, "attr", "") == "load_state_dict":
@@ -126,6 +128,36 @@ def _object_in(call: ast.Call, file: PythonFile) -> _Object | None:
     if keys and any(keys <= saved for saved in _saved(file)):
         return _Object.OPTIONS
     return None
+
+
+def _loaded_again(call: ast.Call, file: PythonFile) -> _Object | None:
+    """What is in the file by another call of the same function that loads the same."""
+    if not call.args:
+        return None
+    loaded, scope = file.code(call.args[0]), file.scope(call)
+    for other in file.nodes_on_lines_with("load"):
+        if other is not call and isinstance(other, ast.Call) and other.args and file.scope(other) is scope:
+            if file.code(other.args[0]) == loaded and file.qualname(other.func) == "torch.load":
+                what = _object_in(other, file)
+                if what is not None:
+                    return what
+    return None
+
+
+def _leads_to_module(table: ast.expr, file: PythonFile) -> bool:
+    """Whether an entry of what was loaded is called as only modules are, if need be after other calls."""
+    entry = file.parent(table)
+    if not isinstance(entry, ast.Subscript) or entry.value is not table:
+        return False
+    above = file.parent(entry)
+    while isinstance(above, ast.Attribute):
+        if above.attr in _OF_MODULES:
+            return True
+        called = file.parent(above)
+        if not isinstance(called, ast.Call):
+            return False
+        above = file.parent(called)
+    return False
 
 
 def _uses(target: ast.expr, call: ast.Call, file: PythonFile) -> Iterator[ast.expr]:

@@ -11,6 +11,7 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.packages.members import is_guarded, replacement, taken
 from npuify.rules.common.packages.rows import package_of
 from npuify.rules.common.surely_run import surely_runs
+from npuify.rules.packages.imports import TOLD_OF
 from npuify.rules.packages.nvml import only_started
 from npuify.rules.registry import rule
 
@@ -104,8 +105,9 @@ def package_member_replaced(node: ast.Import | ast.ImportFrom, file: PythonFile)
 def package_use_to_decide(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """A name of a package that only CUDA has, where it is used: what there is for it on an NPU has to be chosen.
 
-    Each place is told; all places of one package are one decision. Where the import itself stops the program, which is
-    an error of its own, the places are notes: what stands there is to be written anew.
+    Each place is told; all places of one package are one decision. Where the import itself stops the program, or says
+    in the same file that the package has no form for the NPU, the places are notes: what stands there is to be written
+    anew.
     """
     names = taken(node, file)
     if not names or is_guarded(node, file):
@@ -119,7 +121,7 @@ def package_use_to_decide(node: ast.Import | ast.ImportFrom, file: PythonFile) -
             severity = fact.severity
             if severity is Severity.ERROR and not surely_runs(use.node, file):
                 severity = Severity.WARNING
-            if severity is Severity.WARNING and _stops_at_import(one.name):
+            if severity is Severity.WARNING and (_stops_at_import(one.name) or _is_told(one.name, file)):
                 severity = Severity.INFO
             yield file.report(
                 use.node,
@@ -130,6 +132,12 @@ def package_use_to_decide(node: ast.Import | ast.ImportFrom, file: PythonFile) -
                 source=fact.source,
                 advice=fact.advice,
             )
+
+
+def _is_told(name: str, file: PythonFile) -> bool:
+    """Whether the import itself says in this file that the package has to be decided on."""
+    severity: Severity | None = file.recall((*TOLD_OF, name.partition(".")[0]))
+    return severity in (Severity.WARNING, Severity.ERROR)
 
 
 def _stops_at_import(name: str) -> bool:

@@ -145,6 +145,15 @@ _WITHOUT_EFFECT: Final = (
 )
 
 
+def _is_of_rank(place: ast.AST, file: PythonFile) -> bool:
+    """Whether an option is given the rank of the process on its machine."""
+    statement = file.parent(place)
+    return isinstance(statement, ast.Assign) and any(
+        isinstance(one, ast.Attribute) and one.attr in ("local_rank", "get_local_rank")
+        for one in ast.walk(statement.value)
+    )
+
+
 @rule(
     "NPU905",
     "gpu-options-of-session",
@@ -174,7 +183,9 @@ def gpu_options_of_session(node: ast.Attribute | ast.keyword, file: PythonFile) 
     option = parent.attr if isinstance(parent, ast.Attribute) else ""
     place = parent if isinstance(parent, ast.Attribute) else node
     advice = "set ASCEND_DEVICE_ID for the process" if option == "visible_device_list" else ""
-    severity = Severity.WARNING if option == "visible_device_list" else Severity.INFO
+    # A process of a job is given its card by ASCEND_DEVICE_ID: its rank chooses none. A number chooses one.
+    is_chosen = option == "visible_device_list" and not _is_of_rank(place, file)
+    severity = Severity.WARNING if is_chosen else Severity.INFO
     said = f"gpu_options.{option}" if option in _WITHOUT_EFFECT else "gpu_options"
     yield file.report(
         place, phrase("{said} has no effect on an NPU", said=said), severity=severity, subject=said, advice=advice

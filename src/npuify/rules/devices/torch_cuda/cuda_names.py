@@ -12,6 +12,15 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
 
 
+MODULES: Final = frozenset(
+    f"torch.cuda.{name}"
+    for name in (
+        "amp comm gds graphs green_contexts jiterator memory nccl nvtx profiler random sparse streams tunable"
+    ).split()
+)
+"""Modules of torch itself that can be imported without CUDA: only what is called of them fails."""
+
+
 def is_cuda_name(name: str | None) -> bool:
     """Whether a qualified name belongs to ``torch.cuda``."""
     return name is not None and (name == "torch.cuda" or name.startswith("torch.cuda."))

@@ -6,6 +6,7 @@ That a rename is right is a fact of the release's table; nothing here renames by
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 from typing import TYPE_CHECKING
 
@@ -16,12 +17,13 @@ from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.edits.renaming import rename_chain
 from npuify.rules.devices.capability import nccl_version
 from npuify.rules.devices.default_types import is_default_type
-from npuify.rules.devices.torch_cuda.cuda_names import cuda_chain, describe, is_cuda_name, is_object
+from npuify.rules.devices.torch_cuda.cuda_names import MODULES, cuda_chain, describe, is_cuda_name, is_object
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from npuify.analysis.project import ProjectIndex
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
@@ -111,6 +113,7 @@ def _came_by_star(name: str, file: PythonFile) -> bool:
 
 
 _BUILDS_CUDA = ("CUDAExtension", "CUDA_HOME", "load_inline", "cpp_extension.load(")
+_LOADS_CUDA = re.compile(r"\bload\(.{0,600}?\.cuh?[\"']", re.DOTALL)
 _QUESTIONS = ("is_available", "device_count", "get_device_capability", "is_bf16_supported", "get_arch_list")
 
 
@@ -144,15 +147,44 @@ def _leads_to_build(node: ast.AST, name: str, file: PythonFile) -> str | None:
     if name.rpartition(".")[2] not in _QUESTIONS and not script:
         return None
     words = [word for word in _BUILDS_CUDA if file.contains(word.encode())]
-    if not words or script:
+    if script:
         return words[0] if words else None
     current = node
     for up in file.ancestors(node):
         if isinstance(up, (ast.If, ast.IfExp)) and current is up.test:
             text = file.code(up)
-            return next((word for word in words if word in text), None)
+            if file.contains(b"cpp_extension") and _LOADS_CUDA.search(text):
+                return "load"
+            found = next((word for word in words if word in text), None)
+            return found or (_built_only_with_cuda(up, file) if isinstance(up, ast.If) else None)
         current = up
     return None
+
+
+def _built_only_with_cuda(branch: ast.If, file: PythonFile) -> str | None:
+    """The extension of the project that a branch does nothing but import, where its setup.py builds one for CUDA."""
+    names: list[str] = []
+    for statement in branch.body:
+        if isinstance(statement, ast.Import):
+            names += [alias.name for alias in statement.names]
+        elif isinstance(statement, ast.ImportFrom) and statement.module is not None and not statement.level:
+            names += [f"{statement.module}.{alias.name}" for alias in statement.names]
+        else:
+            return None
+    modules = file.project.modules
+    for name in names:
+        if name in modules or name.partition(".")[0] not in modules:
+            continue
+        for script in file.project.files_with(f'"{name}"'.encode()):
+            if script.endswith("setup.py") and _extends_cuda(script, file.project):
+                return name
+    return None
+
+
+def _extends_cuda(script: str, project: ProjectIndex) -> bool:
+    with contextlib.suppress(OSError):
+        return b"CUDAExtension" in project.read(script)
+    return False
 
 
 @rule("NPU102", "missing-on-npu", Safety.MANUAL, words=("cuda",), names=("torch.cuda",))
@@ -207,7 +239,11 @@ def _missing(node: ast.AST, name: str, file: PythonFile) -> Iterator[Diagnostic]
             or phrase(
                 "torch_npu {torch_npu} has no counterpart of {name}", torch_npu=file.release.torch_npu, name=name
             ),
-            severity=meaning.severity if meaning else None,
+            severity=Severity.INFO
+            if isinstance(node, ast.alias) and name in MODULES
+            else meaning.severity
+            if meaning
+            else None,
             subject=name,
             evidence=counterpart.evidence,
             source=counterpart.source,
