@@ -325,3 +325,18 @@ def test_programs_that_stay_on_the_cpu_say_how_to_start_them(given: str, style: 
     assert (f"Start it with {say}: without it, the program runs on the CPU (main.py:4)." in program.summary) is bool(
         say
     )
+
+
+def test_hydra_reads_no_options_of_what_is_imported(tmp_path: Path) -> None:
+    model = (
+        "import argparse\nimport torch\n\n\ndef test():\n    parser = argparse.ArgumentParser()\n"
+        '    parser.add_argument("--device", default="cpu")\n    args = parser.parse_args()\n'
+        '    torch.nn.Linear(1, 1).to(args.device)\n\n\nif __name__ == "__main__":\n    test()\n'
+    )
+    main = (
+        'import hydra\nimport model\n\n\n@hydra.main(config_path=".")\ndef main(args):\n    print(model)\n\n\n'
+        'if __name__ == "__main__":\n    main()\n'
+    )
+    programs = {one.file: one for one in verdict(tmp_path, model=model, train=main).programs}
+    assert not programs["train.py"].starts
+    assert [one.say for one in programs["model.py"].starts] == ["--device npu"]

@@ -35,6 +35,7 @@ MODULES = (
     "rules.devices.device_names.made_names",
     "rules.devices.tensor_types",
     "rules.devices.default_types",
+    "rules.devices.default_loaders",
     "rules.devices.old_operators",
     "rules.devices.capability.gates",
     "rules.devices.capability.cuda_version",

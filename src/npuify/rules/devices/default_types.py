@@ -152,7 +152,7 @@ def _by_hand(node: ast.Call, file: PythonFile) -> Diagnostic:
 
 def _may_make(data: bytes, project: ProjectIndex) -> bool:
     """Whether a file makes tensors of the default type, and the program sets a type of CUDA's as that."""
-    return may_make_default_type(data) and _cuda_is_default(data, project)
+    return may_make_default_type(data) and cuda_is_default(data, project)
 
 
 @rule(
@@ -189,7 +189,7 @@ def legacy_constructor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
         return
     if (
         any(keyword.arg != "device" for keyword in node.keywords)
-        or not _cuda_is_default(file.source.data, file.project)
+        or not cuda_is_default(file.source.data, file.project)
         or _is_moved(node, file)
     ):
         return
@@ -201,7 +201,7 @@ def legacy_constructor(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]
     )
 
 
-def _cuda_is_default(data: bytes, project: ProjectIndex) -> bool:
+def cuda_is_default(data: bytes, project: ProjectIndex) -> bool:
     """Whether the program sets a type of CUDA's as its default, in a file with this text or in another one."""
     if sets_cuda_as_default(data):
         return True

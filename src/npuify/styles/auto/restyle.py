@@ -203,6 +203,7 @@ KEPT: Final = frozenset(
         "NPU136",
         "NPU137",
         "NPU138",
+        "NPU141",
         "NPU202",
         "NPU512",
         "NPU660",

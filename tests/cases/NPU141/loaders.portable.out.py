@@ -1,0 +1,18 @@
+import torch
+import torch.utils.data as data
+from torch.utils.data import DataLoader, RandomSampler, random_split
+
+import compute_device
+
+torch.set_default_dtype(torch.float32)
+torch.set_default_device(compute_device.type)
+
+
+def loaders(dataset, train, collate):
+    a = data.DataLoader(dataset, 4, shuffle=True, collate_fn=collate, generator=torch.Generator(torch.empty(0).device).manual_seed(torch.initial_seed()))
+    b = DataLoader(dataset, 4, shuffle=train, generator=torch.Generator(torch.empty(0).device).manual_seed(torch.initial_seed()))
+    c = DataLoader(dataset, 4, shuffle=False)
+    d = DataLoader(dataset, 4)
+    e = DataLoader(dataset, 4, True, generator=torch.Generator(torch.empty(0).device).manual_seed(torch.initial_seed()))
+    f = DataLoader(dataset, 4, shuffle=True, generator=torch.Generator(compute_device.type))
+    return a, b, c, d, e, f, random_split(dataset, [1, 2], generator=torch.Generator(torch.empty(0).device).manual_seed(torch.initial_seed())), RandomSampler(dataset, generator=torch.Generator(torch.empty(0).device).manual_seed(torch.initial_seed()))
