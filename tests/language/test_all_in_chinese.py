@@ -65,18 +65,15 @@ def test_english_is_seen() -> None:
     assert not english_in("batch、loss、checkpoint、rank")
 
 
-def _cases(every: int) -> list[Path]:
-    return sorted(CASES.glob("*/*.in.*"))[::every]
-
-
 @pytest.fixture
 def chinese() -> Iterator[None]:
     with speaking("zh"):
         yield
 
 
-def _check_cases(folder: Path, every: int) -> None:
-    for number, case in enumerate(_cases(every)):
+def test_findings_and_reports(tmp_path: Path) -> None:
+    folder = tmp_path
+    for number, case in enumerate(sorted(CASES.glob("*/*.in.*"))):
         place = folder / f"{case.parent.name}_{number}"
         place.mkdir()
         name = case.name.replace(".in.", ".")
@@ -91,15 +88,6 @@ def _check_cases(folder: Path, every: int) -> None:
         assert not list(english_lines(render_scan(result, format), code=code)), format
     page = re.sub(r"<(script|style)\b.*?</\1>|<(pre|code)\b.*?</\2>", " ", render_scan(result, "html"), flags=re.DOTALL)
     assert not list(english_lines(html.unescape(re.sub(r"<[^>]+>", "\n", page)), code=code))
-
-
-def test_findings_and_reports(tmp_path: Path) -> None:
-    _check_cases(tmp_path, 6)
-
-
-@pytest.mark.thorough
-def test_findings_of_all_cases(tmp_path: Path) -> None:
-    _check_cases(tmp_path, 1)
 
 
 def test_codes_of_a_conversion(chinese: None) -> None:
