@@ -71,13 +71,17 @@ def chinese() -> Iterator[None]:
         yield
 
 
-def test_findings_and_reports(tmp_path: Path) -> None:
-    folder = tmp_path
+def written_cases(folder: Path) -> None:
+    """Write the file of each case of the rules to a folder of its own."""
     for number, case in enumerate(sorted(CASES.glob("*/*.in.*"))):
         place = folder / f"{case.parent.name}_{number}"
         place.mkdir()
-        name = case.name.replace(".in.", ".")
-        (place / name).write_bytes(case.read_bytes())
+        (place / case.name.replace(".in.", ".")).write_bytes(case.read_bytes())
+
+
+def test_findings_and_reports(tmp_path: Path) -> None:
+    folder = tmp_path
+    written_cases(folder)
     result = npuify.scan([folder], Options(cache=False, jobs=1, language="zh"))
     assert result.findings
     said = {text for one in result.findings for text in (one.message, one.advice)}

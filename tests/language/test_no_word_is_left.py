@@ -27,7 +27,7 @@ from npuify.options import Options
 from npuify.report import render_scan
 from npuify.scripts.template import comments
 
-from .test_all_in_chinese import _CODE, OTHER_KINDS, _cases
+from .test_all_in_chinese import _CODE, OTHER_KINDS, written_cases
 from .test_commands_in_chinese import CODE, LOG, OUTPUTS, project, said
 
 if TYPE_CHECKING:
@@ -160,22 +160,9 @@ def _check(result: npuify.model.ScanResult, folder: Path) -> None:
     assert not wrong, "\n".join(sorted(wrong))
 
 
-def _of_cases(folder: Path, every: int) -> None:
-    for number, case in enumerate(_cases(every)):
-        place = folder / f"{case.parent.name}_{number}"
-        place.mkdir()
-        (place / case.name.replace(".in.", ".")).write_bytes(case.read_bytes())
-    result = npuify.scan([folder], Options(cache=False, jobs=1, language="zh"))
-    _check(result, folder)
-
-
-def test_findings(blanked: None, tmp_path: Path) -> None:
-    _of_cases(tmp_path, 6)
-
-
-@pytest.mark.thorough
 def test_findings_of_all_cases(blanked: None, tmp_path: Path) -> None:
-    _of_cases(tmp_path, 1)
+    written_cases(tmp_path)
+    _check(npuify.scan([tmp_path], Options(cache=False, jobs=1, language="zh")), tmp_path)
 
 
 def test_files_of_all_kinds(blanked: None, tmp_path: Path) -> None:
