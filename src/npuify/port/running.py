@@ -97,7 +97,7 @@ def run(
         told(Stage("compare", State.NOT_RUN, phrase("Nothing was run that could be compared.")))
         return Outcome(None)
     files = _written(destination, report)
-    ran = _ran(report, files)
+    ran = _ran(report, destination, files)
     compares = "loss" if report.devices.tensorflow else "compare"
     compared = _compared(next(one for one in report.steps if one.name == compares))
     told(ran)
@@ -179,7 +179,7 @@ def _written(destination: Path, report: AcceptanceReport) -> tuple[str, ...]:
     return tuple(str(destination / _FOLDER / name) for name in files)
 
 
-def _ran(report: AcceptanceReport, files: tuple[str, ...]) -> Stage:
+def _ran(report: AcceptanceReport, destination: Path, files: tuple[str, ...]) -> Stage:
     # Of TensorFlow's modules nothing is seen: that the program runs to its end has to do.
     from npuify.verify.steps.text import ran_on
 
@@ -197,10 +197,31 @@ def _ran(report: AcceptanceReport, files: tuple[str, ...]) -> Stage:
         "run",
         state,
         phrase("{message} ({ran})", message=in_words(said.message), ran=ran_on(said)),
-        (*report.prepared, *seen, *said.evidence, *(f"$ {one}" for one in said.commands)),
+        (
+            *report.prepared,
+            *seen,
+            *_release(report, destination),
+            *said.evidence,
+            *(f"$ {one}" for one in said.commands),
+        ),
         said.advice,
         files,
     )
+
+
+def _release(report: AcceptanceReport, destination: Path) -> list[str]:
+    """That another release is simulated than the project was migrated for."""
+    from npuify.simulator.aimed import another_release
+    from npuify.simulator.tables import release_for
+
+    if report.devices.tensorflow or all(one.where is not Where.SIMULATION for one in report.steps):
+        return []
+    try:
+        simulated = release_for(report.devices.torch)
+    except ValueError:
+        return []
+    told = another_release([destination], simulated)
+    return [told] if told else []
 
 
 def _compared(step: StepResult) -> Stage:

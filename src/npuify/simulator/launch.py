@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from npuify.language import phrase, plural, sentences
@@ -13,6 +14,7 @@ from npuify.process.command import become, command, is_shell, watched
 from npuify.process.environment import let_begin, spare_amx
 from npuify.process.python import answers, first_on_path, python_for
 from npuify.simulator import messages, npu_smi, tables
+from npuify.simulator.aimed import another_release
 from npuify.simulator.settings import PREFIX, Settings
 from npuify.simulator.visible_devices import VARIABLE, visible_devices
 
@@ -69,6 +71,12 @@ def check(python: str, environ: dict[str, str]) -> tuple[str, str]:
     return torch, release
 
 
+def _folders(what: Sequence[str]) -> list[Path]:
+    """Where the project of a command may be: where it is started, and where its program lies."""
+    program = next((Path(word) for word in what if word.endswith(".py")), None)
+    return [Path.cwd(), *([program.resolve().parent] if program is not None else [])]
+
+
 def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, python: str = "") -> int:
     """Run a program on simulated NPUs. On Linux and macOS this process becomes the program, and this does not return.
 
@@ -100,6 +108,7 @@ def run(settings: Settings, arguments: Sequence[str], *, module: bool = False, p
                 release=release,
                 torch=torch,
             ),
+            another_release(_folders(what), release) if not settings.torch_npu else "",
             hidden,
             messages.CPU_ONLY,
         ),
