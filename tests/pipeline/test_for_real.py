@@ -134,6 +134,25 @@ def test_the_action_on_a_pull_request(repository: Path, tmp_path: Path) -> None:
     assert done["Judge"].returncode == 0, done
 
 
+@pytest.mark.skipif(importlib.util.find_spec("check_jsonschema") is None, reason="check-jsonschema is not installed")
+def test_the_files_fit_the_published_schemas(tmp_path: Path) -> None:
+    """Those of SchemaStore and GitLab, which check-jsonschema brings along."""
+    head, job = (ROOT / "templates" / "npuify.yml").read_text().split("\n---\n", 1)
+    inputs = yaml.safe_load(head)["spec"]["inputs"]
+    filled = re.sub(r"\$\[\[ inputs\.(\w+) ]]", lambda match: json.dumps(inputs[match[1]].get("default", "x")), job)
+    (tmp_path / "job.yml").write_text(filled.replace('""', ""))
+    (tmp_path / "head.yml").write_text(head)
+    workflows = sorted(map(str, (ROOT / ".github" / "workflows").glob("*.yml")))
+    for schema, files in (
+        ("github-actions", [str(ROOT / "action.yml")]),
+        ("github-workflows", workflows),
+        ("gitlab-ci", [str(tmp_path / "job.yml"), str(tmp_path / "head.yml")]),
+    ):
+        command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", *files]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_the_gitlab_job(repository: Path, tmp_path: Path) -> None:
     spec, jobs = yaml.safe_load_all((ROOT / "templates" / "npuify.yml").read_text())
     inputs = {name: str(one.get("default", "")) for name, one in spec["spec"]["inputs"].items()}
