@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _FOLLOWED = (
     "torch.cuda",
+    "torch.version",
     "torch.backends",
     "torch.distributions",
     "torch.profiler",

@@ -27,7 +27,7 @@ REPLACED: Final = "calls of .cuda() become .to(…), so that replacing cuda has 
 
 
 def chain_span(node: ast.Attribute, file: PythonFile) -> tuple[int, int] | None:
-    """Where a chain of plain names stands; None where it cannot be found, as on several lines.
+    """Where a chain of plain names stands, parentheses in it included; None where it cannot be found.
 
     Found from its end, since Python before 3.12 gives no right positions inside f-strings.
     """
@@ -35,7 +35,13 @@ def chain_span(node: ast.Attribute, file: PythonFile) -> tuple[int, int] | None:
     if text is None or last is None:
         return None
     start = last[1] - len(text.encode())
-    return (start, last[1]) if file.source.segment(start, last[1]) == text else None
+    if file.source.segment(start, last[1]) == text:
+        return start, last[1]
+    start = file.source.start(node)  # (torch).cuda
+    written = file.source.segment(start, last[1])
+    if in_formatted_string(node, file) or re.sub(r"[\s()\\]", "", written) != text:
+        return None  # a comment stands in it
+    return start, last[1]
 
 
 def literal(node: ast.expr, file: PythonFile) -> re.Match[str] | None:

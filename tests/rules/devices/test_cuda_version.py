@@ -24,6 +24,12 @@ def severities(text: str) -> list[str]:
         "late = torch.version.cuda >= '12'\n",
         "from torch.version import cuda\nnumber = cuda.replace('.', '')\n",
         "if not torch.version.cuda:\n    print(torch.version.cuda.split('.'))\n",
+        "import torch.version as v\nprint(v.cuda.split('.'))\n",
+        "from torch import nn, version as v\nprint(v.cuda.split('.'))\n",
+        "v = torch.version\nprint(v.cuda.split('.'))\n",
+        "from torch.version import cuda as c\nprint(c.split('.'))\n",
+        "print(((torch).version).cuda.split('.'))\n",
+        "print(getattr(torch.version, 'cuda').split('.'))\n",
     ],
 )
 def test_what_parses_it_fails(text: str) -> None:
@@ -34,6 +40,7 @@ def test_what_parses_it_fails(text: str) -> None:
     "text",
     [
         "print(torch.version.cuda)\n",
+        "print(getattr(torch.version, 'cuda', None))\n",
         "version = torch.version.cuda\nprint(f'CUDA {version}')\n",
         "there = torch.version.cuda is not None\n",
         "new = torch.version.cuda is not None and parse(torch.version.cuda) > parse('11')\n",

@@ -23,15 +23,19 @@ if TYPE_CHECKING:
     "cuda-version",
     Safety.MANUAL,
     Severity.WARNING,
-    words=("version.cuda", "version).cuda", "torch.version import"),
+    words=("cuda",),
+    also_in_file=("version",),
     evidence=Evidence.PACKAGE,
 )
-def cuda_version(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[Diagnostic]:
+def cuda_version(node: ast.Attribute | ast.Name | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """``torch.version.cuda`` is None in a torch built without CUDA, which is what torch_npu extends.
 
     A check of it takes the branch for machines without a GPU, and code that parses it as a version fails.
     """
-    if file.qualname(node) != "torch.version.cuda" or not isinstance(node.ctx, ast.Load):
+    if isinstance(node, ast.Call):
+        if not _is_asked_for_by_name(node, file):
+            return
+    elif file.qualname(node) != "torch.version.cuda" or not isinstance(node.ctx, ast.Load):
         return
     here, failing = _fails_without(node, file)
     tested = any(
@@ -47,6 +51,17 @@ def cuda_version(node: ast.Attribute | ast.Name, file: PythonFile) -> Iterator[D
         subject="torch.version.cuda",
         advice="guard it with `is not None`; use torch.npu functions to query what the NPU supports",
     )
+
+
+def _is_asked_for_by_name(call: ast.Call, file: PythonFile) -> bool:
+    """``getattr(torch.version, "cuda", None)``."""
+    if (
+        getattr(call.func, "id", "") != "getattr"
+        or len(call.args) < 2
+        or file.qualname(call.args[0]) != "torch.version"
+    ):
+        return False
+    return isinstance(call.args[1], ast.Constant) and call.args[1].value == "cuda"
 
 
 def _fails_without(node: ast.expr, file: PythonFile) -> tuple[bool, str]:
