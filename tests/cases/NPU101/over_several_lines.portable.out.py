@@ -3,8 +3,7 @@ import torch
 import compute_device
 
 used = (
-    torch
-    .cuda
+    compute_device.api
     .memory_allocated()
 )
 free, total = compute_device.api.mem_get_info(

@@ -230,6 +230,8 @@ def holds_what_torch_says(node: ast.AST, file: PythonFile, *, is_unknown: bool) 
         return isinstance(around.op, _OF_SETS) and (
             _OF_DEVICE.search(file.code(around)) is not None or may_hold_said(other, file)
         )
+    if isinstance(around, ast.AugAssign):  # kinds -= {"cuda"}
+        return isinstance(around.op, _OF_SETS) and current is not node and may_hold_said(around.target, file)
     if isinstance(around, ast.Compare):
         whole: ast.AST = around
         sides = [side for side in (around.left, *around.comparators) if side is not node]

@@ -16,13 +16,13 @@ from npuify.rules.common.cuda_builds import opens_cuda_build
 from npuify.rules.common.edits.renaming import replace_in_literal
 from npuify.rules.common.lightning import asked_of_lightning
 from npuify.rules.common.refusals import opens_refusal, refused_test
+from npuify.rules.devices.device_names.held import device_shape, is_held_against_devices, says_device
 from npuify.rules.devices.device_names.option_help import help_edits, option_name, option_of_choice
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.analysis.values import Step
     from npuify.model import Edit
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
@@ -33,25 +33,9 @@ _TAKING_APART = frozenset(
 """Methods of a text whose argument is a part of it."""
 _ASSERTED = frozenset(("assertEqual", "assertEquals", "assertNotEqual", "assertIn", "assertNotIn"))
 """Methods of test cases that compare their first two arguments."""
-_INDEXED = re.compile(r"cuda:(?:\d+|%d|%s|%i|\{[^{}]*\})?")
 _IN_PARTS = re.compile(r"""(?:'[^'\\\n]*'|"[^"\\\n]*")(?:\s+(?:'[^'\\\n]*'|"[^"\\\n]*"))+""")
 """``"cu" "da"``, which is one string."""
 _OPENING = re.compile(rb"[A-Za-z]{0,3}(?:\"\"\"|'''|\"|')(cuda)")
-
-
-def device_shape(node: ast.expr) -> str | None:
-    """``exact`` for ``"cuda"``, ``indexed`` for ``"cuda:…"`` in all its spellings, None for any other string."""
-    if isinstance(node, ast.Constant):
-        if node.value == "cuda":
-            return "exact"
-        return "indexed" if isinstance(node.value, str) and _INDEXED.fullmatch(node.value) else None
-    if isinstance(node, ast.JoinedStr) and node.values:
-        first = node.values[0]
-        if isinstance(first, ast.Constant) and first.value == "cuda:" and len(node.values) == 2:
-            return "indexed"
-        if isinstance(first, ast.Constant) and first.value == "cuda" and len(node.values) == 1:
-            return "exact"
-    return None
 
 
 def _edit(node: ast.expr, file: PythonFile) -> Edit | None:
@@ -109,9 +93,10 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
         yield file.report(node, message, edits=[edit] if edit else [], subject="cuda")
         return
     uses = file.uses(node)
+    is_held = is_held_against_devices(node, file)
     in_stub = _is_default_in_stub(node, parent, file)
     is_key = isinstance(parent, ast.Dict) and node in parent.keys
-    if uses.is_no_device and not in_stub and (shape == "exact" or uses.told_here):
+    if uses.is_no_device and not in_stub and not is_held and (shape == "exact" or uses.told_here):
         # A card's number in a text that is only put together for people should be the right one, too.
         if not (is_key and isinstance(parent, ast.Dict) and is_looked_up(parent, file)):
             return
@@ -127,7 +112,7 @@ def cuda_device_string(node: ast.Constant | ast.JoinedStr, file: PythonFile) -> 
             subject="cuda",
             advice="write the NPU's name here",
         )
-    elif uses.reaches_device or in_stub or shape == "indexed" or _meets_device(node, file):
+    elif uses.reaches_device or in_stub or shape == "indexed" or is_held or _meets_device(node, file):
         option = option_of_choice(node, file) if file.plan.style == "npu" else None
         named = option_name(option) if option is not None else ""
         yield file.report(
@@ -198,35 +183,6 @@ def _meets_device(node: ast.expr, file: PythonFile) -> bool:
             return any(says_device(side, file) for side in parent.args[:2] if side is not node)
         return parent.func.attr in _TAKING_APART and says_device(parent.func.value, file)
     return False
-
-
-def says_device(node: ast.expr, file: PythonFile) -> bool:
-    """Whether an expression is surely the type that a device says, by all that the program hands to it.
-
-    A text of the program itself is one where it becomes the NPU's name: both ends of a comparison change then.
-    """
-    values = file.values(node, Reach.PROGRAM)
-    if not values.only(Kind.DEVICE_STRING):
-        return False
-    named = [value for value in values if value.name.startswith("cuda")]
-    if not named:
-        return any(not value.name for value in values)
-    return all(_is_edited(values.why(value), file) for value in named)
-
-
-def _is_edited(steps: list[Step], file: PythonFile) -> bool:
-    """Whether the text of the program with which steps begin is a device's name, which becomes the NPU's."""
-    model = file.reaching(Reach.IMPORTS)
-    found = model.node(steps[0].place, file.model) if steps else None
-    if found is None or not isinstance(found[1], ast.Constant | ast.JoinedStr):
-        return False
-    if device_shape(found[1]) == "indexed":
-        return True
-    uses = model.uses(found[1], found[0])
-    if uses.is_told or not uses.is_told_beyond:
-        return uses.is_used_as_device
-    # A function gives it to files that its own does not import.
-    return file.reaching(Reach.PROGRAM).uses(found[1], found[0], enough=True).is_used_as_device
 
 
 def holds_by_device(key: ast.expr, asked: ast.Subscript | ast.Call, file: PythonFile) -> bool:

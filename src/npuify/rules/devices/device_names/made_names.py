@@ -10,7 +10,7 @@ from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Safety, Severity
-from npuify.rules.devices.device_names.device_strings import says_device
+from npuify.rules.devices.device_names.held import says_device
 from npuify.rules.devices.device_names.looked_up import looked_up_by_type
 from npuify.rules.registry import rule
 
