@@ -83,6 +83,7 @@ def test_the_names_of_checks_are_stable() -> None:
         cards.health cards.memory cards.processes cards.same cards.seen container.mounts container.runtime devices.files
         devices.permission driver.cann driver.firmware driver.version environment.debug environment.visible-devices hccl.addresses versions.vllm
         hccl.links hccl.network hccl.ports hccl.rank-table hccl.subnets hccl.tls hccl.variables host.disk
+        paddle.plugin paddle.set
         host.shared-memory nnal.environment python.cuda-packages python.found python.numpy python.torch
         python.torch-build tensorflow.adapter tensorflow.chip tensorflow.environment tensorflow.set versions.set""".split()
     )
@@ -304,3 +305,77 @@ def test_nothing_is_written_where_nothing_was_asked_for(tmp_path: Path) -> None:
     )
     assert done.returncode in (0, 1, 3), done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def on_paddle(folder: Path, requires: str, packages: dict[str, str], cann: str = "8.0.0") -> dict[str, str]:
+    """What is said of a project on PaddlePaddle on the A2 with these packages and this CANN, by check."""
+    from npuify.doctor.project import paddle_required, scanned_for
+
+    (folder / "train.py").write_text("import paddle\n\npaddle.set_device('npu')\n")
+    (folder / "requirements.txt").write_text(requires)
+    replace = msgspec.structs.replace
+    known = facts("a2")
+    known = replace(known, python=replace(known.python, packages=packages))
+    assert known.cann.active is not None
+    known = replace(known, cann=replace(known.cann, active=replace(known.cann.active, version=cann)))
+    results, _ = judge(replace(known, paddle=paddle_required(scanned_for(known, folder), folder)))
+    told = [
+        one for one in results if one.status in BAD and one.check.startswith(("paddle.", "versions.", "python.torch"))
+    ]
+    return {one.check: f"{one.message}; {one.mend.commands if one.mend else ''}" for one in told}
+
+
+BAD = (Status.ERROR, Status.WARNING)
+PADDLE = {"paddlepaddle": "3.0.0", "paddle-custom-npu": "3.0.0"}
+
+
+def test_a_project_on_paddle_is_judged_by_its_own_set(tmp_path: Path) -> None:
+    assert on_paddle(tmp_path, "paddlepaddle==3.0.0\n", PADDLE) == {}
+    assert on_paddle(tmp_path, "paddlepaddle>=2.6\n", {**PADDLE, "torch": "2.8.0"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("requires", "packages", "check", "words"),
+    [
+        ("paddlepaddle-gpu==3.1.0\n", {}, "paddle.plugin", "paddle-custom-npu==3.1.0"),
+        ("numpy\n", {"numpy": "1.26"}, "paddle.plugin", "paddlepaddle==3.0.0"),
+        ("paddlepaddle-gpu==2.6.2.post120\n", {"paddlepaddle": "2.6.2"}, "paddle.plugin", "paddle-custom-npu; "),
+        ("numpy\n", {"paddlepaddle-gpu": "3.0.0"}, "paddle.plugin", "pip uninstall -y paddlepaddle-gpu"),
+        ("numpy\n", {**PADDLE, "paddlepaddle": "3.2.0"}, "paddle.set", "paddlepaddle 3.2.0"),
+        ("paddlepaddle==3.1.0\n", PADDLE, "paddle.set", "requires PaddlePaddle 3.1.0"),
+    ],
+)
+def test_what_a_project_on_paddle_lacks(
+    requires: str, packages: dict[str, str], check: str, words: str, tmp_path: Path
+) -> None:
+    told = on_paddle(tmp_path, requires, packages)
+    assert set(told) == {check}
+    assert words in told[check]
+
+
+def test_the_plugin_of_paddle_is_for_one_cann(tmp_path: Path) -> None:
+    told = on_paddle(tmp_path, "paddlepaddle==3.0.0\n", PADDLE, cann="8.5.1")
+    assert set(told) == {"paddle.set"} and "CANN 8.0" in told["paddle.set"]
+
+
+def test_a_python_for_paddle_is_not_told_to_install_torch() -> None:
+    known = facts("a2")
+    replace = msgspec.structs.replace
+    results, _ = judge(replace(known, python=replace(known.python, packages=PADDLE)))
+    assert not any(one.check.startswith("python.torch") for one in results if one.status in BAD)
+
+
+def test_a_project_on_vllm_is_asked_for_one_torch_only(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("vllm==0.11.0\n")
+    (tmp_path / "serve.py").write_text("from vllm import LLM\n")
+    results = check_environment(project=tmp_path, python=sys.executable, smoke=False).results
+    assert not any(one.check == "python.torch" for one in results)
+    told = [one.message for one in results if one.check == "project.vllm"]
+    assert any("torch-npu 2.7.1" in one for one in told) and any("NNAL" in one for one in told)
+
+
+def test_a_project_on_paddle_is_not_told_to_install_torch(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import paddle\n\npaddle.set_device('npu')\n")
+    told = {one.check: one for one in check_environment(project=tmp_path, smoke=False).results}
+    assert "python.torch" not in told
+    assert "paddle-custom-npu" in told["paddle.plugin"].message

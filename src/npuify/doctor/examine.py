@@ -64,10 +64,16 @@ def check_environment(
     facts = gather(recorder, python, live=live, files_only=root is not None and not environment)
     scanned = None
     if project is not None:
-        from .project import scanned_for, tensorflow_line
+        from .project import paddle_required, scanned_for, tensorflow_line
+        from .project_vllm import uses_vllm
 
         scanned = scanned_for(facts, project)
-        facts = msgspec.structs.replace(facts, tensorflow=tensorflow_line(scanned))
+        facts = msgspec.structs.replace(
+            facts,
+            tensorflow=tensorflow_line(scanned),
+            paddle=paddle_required(scanned, project),
+            vllm=uses_vllm(project),
+        )
     results, checks = judge(facts)
     if project is not None and scanned is not None:
         from .project import judge_project
@@ -75,7 +81,13 @@ def check_environment(
         more = judge_project(facts, project, scanned)
         results += more
         checks += _outcomes(("project.requirements", "project.vllm", "project.bfloat16", "project.findings"), more)
-    if live and smoke and facts.smi.cards and worst_of(results) is not Status.ERROR:
+    if (
+        live
+        and smoke
+        and facts.smi.cards
+        and not (facts.tensorflow or facts.paddle)
+        and worst_of(results) is not Status.ERROR
+    ):
         from .smoke import run_smoke
 
         more = run_smoke(facts, python)

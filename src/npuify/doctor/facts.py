@@ -41,6 +41,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     """Whether what was given holds files at all: an empty capture says nothing of what is installed."""
     tensorflow: str = ""
     """Of a project on TensorFlow: its line, ``1`` or ``2``, or ``either`` where that is open; else empty."""
+    vllm: bool = False
+    """Whether the project uses vLLM, whose plug-in decides torch and torch_npu: ``project.vllm`` judges these."""
+    paddle: str = ""
+    """Of a project on PaddlePaddle: the version that it requires, or ``any``; else empty."""
 
 
 CONTAINER_NEEDS = ("/usr/local/dcmi", "/usr/local/bin/npu-smi", "/usr/local/sbin/npu-smi", "/etc/ascend_install.info")

@@ -27,6 +27,9 @@ _BFLOAT16: Final = re.compile(
     r"|--bf16\b|\bbf16\s*[:=]\s*(?:True|true)\b|\.bfloat16\(\)"
 )
 _KINDS: Final = ("python", "notebook", "shell", "yaml", "json", "toml")
+_PADDLE: Final = re.compile(
+    rb"\bpaddlepaddle(?:-gpu)?[ \t]*==[ \t]*(?P<version>\d+(?:\.\d+)+(?:rc\d+)?)(?!\.?\d)(?!\.\*)(?=\W|\.post|\Z)"
+)
 _LARGEST: Final = 2 << 20
 
 
@@ -49,6 +52,30 @@ def tensorflow_line(scanned: ScanResult) -> str:
     from npuify.report.verdicts.scope import is_for_tensorflow
 
     return (scanned.tensorflow_line or "either") if is_for_tensorflow(scanned) else ""
+
+
+def paddle_required(scanned: ScanResult, project: Path) -> str:
+    """What a project asks of PaddlePaddle, as :class:`npuify.doctor.facts.Facts` keeps it.
+
+    The files nearest its root count first; one that names a range, or none, asks for no version.
+    """
+    from npuify.project import find_files
+    from npuify.report.verdicts.scope import foreign
+
+    from .checks.paddle import ANY
+
+    main = foreign(scanned)
+    if main is None or main.name != "paddle":
+        return ""
+    files = find_files([project], kinds=("requirements", "toml", "docker", "shell", "yaml"))
+    for file in sorted(files, key=lambda one: (one.relative.count("/"), one.relative)):
+        try:
+            data = file.path.read_bytes() if file.path.stat().st_size < _LARGEST else b""
+        except OSError:
+            continue
+        if (found := _PADDLE.search(data)) is not None:
+            return found["version"].decode()
+    return ANY
 
 
 def judge_project(facts: Facts, project: Path, scanned: ScanResult) -> tuple[Result, ...]:

@@ -48,6 +48,13 @@ def judge_vllm(facts: Facts, project: Path) -> list[Result]:
     return [*_versions(facts, row, required), *_nnal(facts)]
 
 
+def uses_vllm(project: Path) -> bool:
+    """Whether a file of a project says that it uses vLLM."""
+    from npuify.project import find_files
+
+    return any(_uses(file) for file in find_files([project], kinds=_KINDS))
+
+
 def _uses(file: ProjectFile) -> bool:
     try:
         data = file.path.read_bytes() if file.path.stat().st_size < _LARGEST else b""
@@ -135,15 +142,16 @@ def _nnal(facts: Facts) -> Iterator[Result]:
     if facts.cann.loaded.nnal:
         return
     there = bool(facts.cann.nnal)
+    used = phrase("the project uses vLLM, whose plug-in calls libatb.so of NNAL, which is installed, but not loaded")
+    lacking = phrase("the project uses vLLM, whose plug-in calls libatb.so of NNAL, which is not installed")
     script = f"{facts.cann.nnal[0]}/set_env.sh" if there else "/usr/local/Ascend/nnal/atb/set_env.sh"
     yield Result(
         check=CHECK,
         status=Status.ERROR,
-        message="the project uses vLLM, whose plug-in calls libatb.so of NNAL; NNAL is "
-        + ("installed, but not loaded" if there else "not installed"),
-        advice="load it in the shell that starts vLLM"
+        message=used if there else lacking,
+        advice=phrase("load it in the shell that starts vLLM")
         if there
-        else "install the NNAL package of the same CANN, and load it",
+        else phrase("install the NNAL package of the same CANN, and load it"),
         mend=Mend((f"source {script}",), place="shell") if there else None,
         evidence=Evidence.DOCUMENTED,
         source="vllm-ascend installation.md; vllm-project/vllm-ascend#540, #262",

@@ -209,3 +209,36 @@ def test_explain_knows_names_of_packages(name: str, kind: str, said: str) -> Non
     found = npuify.explain(name)
     assert found.kind == kind
     assert any(said in line for line in found.text)
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "written"),
+    [
+        (
+            "src/tts/model/trainer.py",
+            "from tts.model.parts import a\n",
+            "from tts.model import npuify_bitsandbytes as bnb",
+        ),
+        ("src/tts/model/trainer.py", "from .parts import a\n", "from . import npuify_bitsandbytes as bnb"),
+        ("src/tts/model/deep/trainer.py", "from ..parts import a\n", "from .. import npuify_bitsandbytes as bnb"),
+        ("src/tts/model/trainer.py", "from model.parts import a\n", "from model import npuify_bitsandbytes as bnb"),
+        ("model/trainer.py", "from .parts import a\n", "from model import npuify_bitsandbytes as bnb"),
+    ],
+)
+def test_a_helper_is_imported_by_the_name_that_its_package_has(
+    path: str, before: str, written: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "project" / path
+    file.parent.mkdir(parents=True)
+    home = file.parent.parent if file.parent.name == "deep" else file.parent
+    for folder in {home, file.parent}:
+        (folder / "__init__.py").write_text("")
+    (home / "parts.py").write_text("a = 1\n")
+    file.write_text(
+        f"import torch\nimport bitsandbytes as bnb\n{before}\n\ndef f(model):\n"
+        "    return bnb.optim.AdamW8bit(model.cuda().parameters(), lr=1e-3)\n"
+    )
+    npuify.migrate(tmp_path / "project", tmp_path / "out", Options(unsafe=True, style="npu"))
+    text = (tmp_path / "out" / path).read_text()
+    assert f"\n{written}\n" in text
+    assert (tmp_path / "out" / home.relative_to(tmp_path / "project") / "npuify_bitsandbytes.py").is_file()

@@ -11,6 +11,7 @@ from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
 from .base import check, result
+from .paddle import is_for_paddle
 from .tensorflow import is_for_tensorflow
 
 if TYPE_CHECKING:
@@ -177,7 +178,11 @@ def rank_table(facts: Facts) -> Iterator[Result]:
             Status.ERROR,
             f"RANK_TABLE_FILE={table.path}: {problem}",
             advice="regenerate it for this cluster"
-            + ("" if is_for_tensorflow(facts) else ", or unset the variable: PyTorch needs none"),
+            + (
+                ""
+                if is_for_tensorflow(facts) or is_for_paddle(facts)
+                else ", or unset the variable: PyTorch needs none"
+            ),
             mend=Mend(("unset RANK_TABLE_FILE",), place="shell"),
             source="hicann/hccl rank_table_load_fail.md: EI0004, EI0014",
         )

@@ -13,6 +13,7 @@ from npuify.model import Evidence
 from npuify.report.doctor import Mend, Result, Status
 
 from .base import check, result
+from .paddle import is_for_paddle
 from .tensorflow import is_for_tensorflow
 
 if TYPE_CHECKING:
@@ -46,16 +47,22 @@ def python_found(facts: Facts) -> Iterator[Result]:
         )
 
 
+def _needs_torch(facts: Facts) -> bool:
+    """Whether torch and torch_npu are asked for here: not for other frameworks, and not where vLLM's set is judged."""
+    return not (is_for_tensorflow(facts) or is_for_paddle(facts) or facts.vllm)
+
+
 @check(
     "python.torch",
     "torch and torch_npu are installed",
     after=("python.found",),
-    needs=lambda facts: not is_for_tensorflow(facts),
+    needs=lambda facts: _needs_torch(facts),
 )
 def torch_installed(facts: Facts) -> Iterator[Result]:
     """Both are there."""
-    packages = facts.python.packages
-    missing = [name for name in ("torch", "torch-npu") if name not in packages and not is_for_tensorflow(facts)]
+    if not _needs_torch(facts):
+        return
+    missing = [name for name in ("torch", "torch-npu") if name not in facts.python.packages]
     if missing:
         chosen = nearest_set(facts)
         yield result(

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.project import module_name
 from npuify.helpers import CPU_FALLBACK, PACKAGES, PADDING, STAND_INS, helper_text
 from npuify.language import phrase
 from npuify.model import Edit, Finding
@@ -41,22 +42,49 @@ def import_of(module: str, home: str, project: ProjectIndex, source: PythonSourc
     """How a helper module in ``home`` is imported: by its package, or by its name alone.
 
     A folder without ``__init__.py`` is a package all the same where ``source``, the file that imports, takes names of
-    its neighbours by relative imports: then the name begins with a dot.
+    its neighbours by relative imports: then the name begins with a dot. So a package may lie in one of these
+    (``src/tts/model/__init__.py``), and be known as ``tts.model``: the name is then the one by which ``source`` imports
+    from it, else a relative one where ``source`` has these.
     """
     folder = home.rstrip("/")
     files = frozenset(project.modules.values())
     if folder and f"{folder}/__init__.py" in files:
-        package = _installed_as(folder.split("/"), files, project).get(folder) or folder.rpartition("/")[2]
-        return f"{package}.{module}"
+        package = _installed_as(folder.split("/"), files, project).get(folder)
+        if package is None and source is not None and "." in module_name(f"{folder}/__init__.py"):
+            package = _known_as(folder, source)
+        package = package or folder.rpartition("/")[2]
+        return f"{package}{module}" if package.endswith(".") else f"{package}.{module}"
     if source is not None and any(isinstance(one, ast.ImportFrom) and one.level for one in source.tree.body):
         return f".{module}"
     return module
 
 
+def _known_as(folder: str, source: PythonSource) -> str | None:
+    """The name by which a file of a package imports from it: ``tts.model``, or dots; None where it does neither."""
+    names: list[str] = []
+    is_relative = False
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom):
+            is_relative = is_relative or bool(node.level)
+            names += [node.module] if node.module and not node.level else []
+        elif isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+    own = folder.split("/")
+    known = [
+        ".".join(parts[:size])
+        for parts in (name.split(".") for name in names)
+        for size in range(1, len(parts) + 1)
+        if parts[:size] == own[-size:]
+    ]
+    if known:
+        return max(known, key=len)
+    return "." * (source.relative.count("/") - folder.count("/")) if is_relative else None
+
+
 def import_text(full: str) -> str:
     """The statement that imports a module as :func:`import_of` names it."""
     package, dot, module = full.rpartition(".")
-    return f"from {package or dot} import {module}" if dot else f"import {module}"
+    return f"from {package if package.strip('.') else package + dot} import {module}" if dot else f"import {module}"
 
 
 def _installed_as(folders: list[str], files: frozenset[str], project: ProjectIndex) -> dict[str, str]:
