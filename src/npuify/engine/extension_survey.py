@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from npuify.model import NativeOperator
     from npuify.project import ProjectFile
     from npuify.rules.common.operator_calls import CallSearch
+    from npuify.rules.common.packages.computed_imports import Computed
     from npuify.rules.packages.extensions.build import Build
 
 
@@ -23,6 +24,10 @@ _LARGEST: Final = 4_000_000
 
 _BINDING: Final = (b"PYBIND11_MODULE", b"TORCH_LIBRARY", b"RegisterOperators")
 """Words of which one stands in every file that hands something to Python."""
+
+
+_WRITTEN: Final = 4
+"""Characters of an extension's name that are worth a search for variables that hold such a name, too."""
 
 
 class ExtensionSurvey(NamedTuple):
@@ -66,7 +71,8 @@ def survey_extensions(
     builds = [build for found in builds_of.values() for build in found]
     locations = {file.relative: file.location for file in native}
     operators = Operators(holds, builds, lambda relative: _bytes(locations[relative]))
-    search = CallSearch(operators.names(), {build.loader: build.module for build in builds if build.loader})
+    loaders = {build.loader: build.module for build in builds if build.loader}
+    search = CallSearch(operators.names(), loaders, _computed(builds, python))
     sought = digest(search.sought)
     extensions = {
         file.relative: CachedExtensions(
@@ -132,6 +138,30 @@ def _builds(file: ProjectFile, cache: ScanCache, now: Stamp | None) -> list[Buil
 
     data = _bytes(file.location)
     return builds_in(file.relative, data) if b"xtension" in data or b"OpBuilder" in data else []
+
+
+def _computed(builds: Sequence[Build], python: Sequence[ProjectFile]) -> list[Computed]:
+    """What is known of the extensions' names, for imports under names that Python computes."""
+    from npuify.rules.common.packages.computed_imports import ANY, Computed, form_of_variable, variables_of
+
+    found = {Computed(build.module, build.module) for build in builds if build.module}
+    unnamed = [build for build in builds if not build.module and build.form]
+    for build in unnamed:
+        form = build.form
+        if form == ANY and build.variable:
+            # Many a setup.py has the name from a file that it executes, or imports.
+            word = build.variable.encode()
+            forms = (
+                form_of_variable(build.variable, data) for file in python if word in (data := _bytes(file.location))
+            )
+            form = next((one for one in forms if one != ANY), ANY)
+        found.add(Computed("", form, build.variable))
+        written = max(form.split(ANY), key=len).encode()
+        if len(written) >= _WRITTEN:
+            texts = (_bytes(file.location) for file in python if file.relative != build.file)
+            variables = {name for data in texts if written in data for name in variables_of(form, data)}
+            found |= {Computed("", form, name) for name in variables}
+    return sorted(found)
 
 
 def _calls(

@@ -96,6 +96,67 @@ def test_calls_are_not_denied_where_the_module_has_no_known_name(tmp_path: Path)
     assert one.message.endswith("; the name under which Python loads it is unknown, so its calls were not searched for")
 
 
+def _computed(name: str, how: str) -> dict[str, str | bytes]:
+    """A project that gives its extension the name ``name``, an expression, and imports by the code ``how``."""
+    setup = SETUP.replace('"p_ops"', name)
+    files = {**EXAMPLE, "setup.py": setup, "p/version.py": "VERSION = '1.2'\nCUDA = f'p_ops_{VERSION[0]}'\n"}
+    return {**files, "p/__init__.py": "", "p/ops.py": how, "train.py": "import torch\nimport p.ops\n"}
+
+
+_BY_IMPORT = "import importlib\nfrom p.version import CUDA\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "calls"),
+    [
+        ("CUDA", f"{_BY_IMPORT}ops = importlib.import_module(CUDA)\nadd = ops.add\n", ("p/ops.py:4",)),
+        ("f'p_ops_{v}'", f"{_BY_IMPORT}def load():\n    return importlib.import_module(CUDA)\n", ("p/ops.py:4",)),
+        ("CUDA", f"{_BY_IMPORT}def load():\n    return importlib.import_module(CUDA)\n", ("p/ops.py:4",)),
+        ("f'p_ops_{v}'", "ops = __import__('p_ops_%s' % w)\nadd = getattr(ops, 'add')\n", ("p/ops.py:2",)),
+        ("'p_ops_{}'.format(v)", "import importlib\nimportlib.import_module('p_' + 'ops_' + w)\n", ("p/ops.py:2",)),
+        ("f'p_ops_{v}'", "from importlib import import_module\nimport_module('p_ops_3').add(1)\n", ("p/ops.py:2",)),
+        ("name_of(v)", "import importlib\nops = importlib.import_module(n)\nops.add(1)\n", ("p/ops.py:3",)),
+        ("'p_ops'", "import importlib\nimportlib.import_module(f'{start}_ops').add(1)\n", ("p/ops.py:2",)),
+        ("p + '._C'", "from . import _C\n\ndef add(x):\n    return _C.add(x)\n", ("p/ops.py:4",)),
+        # Plugins, registries and the like.
+        ("name_of(v)", "import importlib\nmodel = importlib.import_module(f'models.{n}')\nmodel.build(1)\n", ()),
+        ("f'p_ops_{v}'", "import importlib\nmodel = importlib.import_module(f'models.{n}')\nmodel.build(1)\n", ()),
+        ("f'p_ops_{v}'", "import importlib\nmodel = importlib.import_module('models.add_' + n).add\n", ()),
+        ("'p_ops'", "import importlib\nimportlib.import_module(f'models.{n}').add(1)\n", ()),
+        ("'p_ops'", "import importlib\nimportlib.import_module(n).add(1)\n", ()),
+        ("name", "import importlib\n\ndef load(name):\n    return importlib.import_module(name)\n", ()),
+    ],
+)
+def test_imports_under_a_computed_name(tmp_path: Path, name: str, how: str, calls: tuple[str, ...]) -> None:
+    assert _operators(tmp_path, _computed(name, how))["add"].calls == calls
+    (program,) = judge(npuify.scan([tmp_path], Options(cache=False, jobs=1))).programs
+    assert (program.level is Level.BLOCKED) == bool(calls)
+
+
+def test_a_variable_that_is_given_to_setup_and_import_by_executing_a_file(tmp_path: Path) -> None:
+    execute = "exec(open('p/version.py').read())\n"
+    guarded = "try:\n    ops = importlib.import_module(CUDA)\n    add = ops.add\nexcept ImportError:\n    print('no')\n"
+    how = f"import importlib\n{execute}{guarded}"
+    result = npuify.scan([_project(tmp_path, _computed("CUDA", how))], Options(cache=False, jobs=1))
+    (program,) = judge(result).programs
+    assert program.level is Level.BLOCKED
+    (blocker,) = program.blockers
+    assert [(one.file, one.line) for one in blocker.places] == [("p/ops.py", 5)]
+
+
+def test_a_changed_name_in_another_file_shows_in_a_cached_scan(tmp_path: Path) -> None:
+    how = "import importlib\nimportlib.import_module(f'p_ops_{n}')\n"
+    root = _project(tmp_path, _computed("CUDA", how))
+    options = Options(jobs=1)
+
+    def called() -> bool:
+        return any(one.calls for one in npuify.scan([root], options).survey.operators)
+
+    assert called()
+    (root / "p/version.py").write_text("CUDA = f'other_{1}'\n")
+    assert not called()
+
+
 # --- one file ---
 
 

@@ -6,8 +6,12 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from npuify.rules.common.packages.computed_imports import WORDS, computed_places
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from npuify.rules.common.packages.computed_imports import Computed
 
 _NAME = rb"[A-Za-z_]\w*"
 
@@ -18,11 +22,19 @@ class CallSearch:
     Args:
         names: module and name of each operator.
         loaders: the module that each class gives by its method ``load``.
+        computed: what is known of the names of extensions, for imports by a name that Python computes.
     """
 
-    def __init__(self, names: Iterable[tuple[str, str]], loaders: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        names: Iterable[tuple[str, str]],
+        loaders: Mapping[str, str] | None = None,
+        computed: Sequence[Computed] = (),
+    ) -> None:
         self._by_module: dict[str, dict[bytes, str]] = {}
-        for module, name in names:
+        self._names: dict[str, list[str]] = {}
+        for module, name in sorted(names):
+            self._names.setdefault(module, []).append(name)
             if module:
                 self._by_module.setdefault(module, {})[name.encode()] = name
         self._words = {module: module.rpartition(".")[2].encode() for module in self._by_module}
@@ -30,18 +42,24 @@ class CallSearch:
         for loader, module in (loaders or {}).items():
             self._loaders.setdefault(module, set()).add(loader.encode())
         loaded = {loader for module in self._by_module for loader in self._loaders.get(module, ())}
-        self.words = tuple(sorted({*self._words.values(), *loaded}))
+        self._computed = [one for one in computed if one.module in self._names]
+        found = {*self._words.items(), *(("", one.word.encode()) for one in self._computed if one.word)}
+        self._pairs = sorted(found)
+        imports = WORDS if self._computed else ()
+        self.words = tuple(sorted({*(word for _, word in self._pairs), *loaded, *imports}))
         """One of these stands in every file that calls an operator."""
         named = [f"{module}.{name}" for module, found in self._by_module.items() for name in found.values()]
         loading = [f"{loader.decode()}()={module}" for module, found in self._loaders.items() for loader in found]
-        self.sought = (*sorted(named), *sorted(loading))
+        forms = [f"{one.module} is {one.form} in {one.variable}" for one in self._computed]
+        unnamed = self._names.get("", []) if self._computed else []
+        self.sought = (*sorted(named), *sorted(loading), *sorted(forms), *unnamed)
         """What is sought, as texts: a search for the same finds the same."""
 
     def places(self, relative: str, data: bytes) -> list[tuple[tuple[str, str], str]]:
         """The operators that a file calls, each with a place as ``file:line``."""
         found: list[tuple[tuple[str, str], str]] = []
-        for module, names in self._by_module.items():
-            word = self._words[module]
+        for module, word in self._pairs:
+            names = self._by_module.get(module) or {name.encode(): name for name in self._names[module]}
             lines = list(_lines_with(word, data))
             loaded = {
                 match.group(1)
@@ -71,6 +89,9 @@ class CallSearch:
                     listed = data[statement.end() : _end_of_list(data, statement.end(), end)]
                     imported = {names[part] for part in re.findall(_NAME, listed) if part in names}
                     found += [((module, name), _place(relative, data, start)) for name in sorted(imported)]
+        if self._computed and any(word in data for word in WORDS):
+            places = computed_places(data, self._computed, self._names)
+            found += [((module, name), f"{relative}:{line}") for module, name, line in places]
         return found
 
 

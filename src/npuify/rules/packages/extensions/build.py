@@ -24,3 +24,7 @@ class Build(NamedTuple):
     """The class whose ``load()`` gives the module, where one does."""
     macros: tuple[tuple[str, str], ...] = ()
     """What its compiler is told to define, and as what: ``?`` where Python computes it."""
+    form: str = ""
+    """Of a name that cannot be told what is written of it, ``*`` for what Python computes."""
+    variable: str = ""
+    """The variable that holds such a name, where the file has it from elsewhere."""

@@ -7,6 +7,7 @@ import re
 import warnings
 from typing import TYPE_CHECKING
 
+from npuify.rules.common.packages.computed_imports import assignments, form_of, own_names, variable_of
 from npuify.rules.packages.extensions.build import Build
 
 if TYPE_CHECKING:
@@ -61,7 +62,11 @@ def builds_in(relative: str, data: bytes) -> list[Build]:
                     constants.setdefault(target.id, node.value.value)
     torch = b"cpp_extension" in data
     builds = [_build(relative, call, constants, makers, targets.get(call, ""), torch=torch) for call in calls]
-    found = [build for build in builds if build is not None]
+    found = [
+        build if build.module or build.kind in AT_RUN_TIME else _computed(build, call, tree)
+        for call, build in zip(calls, builds, strict=True)
+        if build is not None
+    ]
     found += [build for call in calls for build in _by_key(relative, tree, call, constants, makers)]
     helped = list(_through_helpers(relative, tree, calls, constants)) if torch else []
     if helped:
@@ -123,6 +128,15 @@ def _build(
     full = f"{module}.{name}" if module and name else name
     functions = _names(given.get("functions"), constants)
     return Build(full, tuple(sources), relative, call.lineno, kind, tuple(code), functions)
+
+
+def _computed(build: Build, call: ast.Call, tree: ast.AST) -> Build:
+    """An extension with what is known of a name that Python computes."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    named = given.get("name", call.args[0] if call.args else None)
+    variable = variable_of(named)
+    form = form_of(named, assignments(tree))
+    return build._replace(form=form, variable="" if variable in own_names(tree) else variable)
 
 
 def _by_key(

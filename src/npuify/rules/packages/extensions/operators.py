@@ -212,6 +212,8 @@ class Operators:
         if replacement and any(self._replacement(*one)[0] != replacement for one in others):
             # Two extensions that a project builds under one name, as the case may be.
             replacement = ""
+        if not module:
+            replacement = ""  # Nobody knows the import in whose place its module would stand.
         return NativeOperator(
             file=relative,
             line=binding.line,
