@@ -138,6 +138,49 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     replacements.replaced_names.cache_clear()
 
 
+@pytest.mark.usefixtures("known")
+@pytest.mark.parametrize(("kernel", "replaced"), [(KERNEL, True), (KERNEL.replace("size + pad", "size - pad"), False)])
+def test_known_code_under_another_name_is_replaced_under_that_name(tmp_path: Path, kernel: str, replaced: bool) -> None:
+    """Projects bind the same code as ``three_nn_wrapper`` and as ``nearestneighbor_cuda``."""
+    files = {
+        **PROJECT,
+        "net/ops/pick.cpp": BINDING.replace('points");\n', 'points");\n    m.def("choose_cuda", &pick);\n'),
+        "net/ops/pick.py": WRAPPER.replace("pick_ext.pick(", "pick_ext.choose_cuda("),
+        "net/ops/pick_kernel.cu": kernel,
+    }
+    target = tmp_path / "out"
+    npuify.migrate(_write(tmp_path / "in", files), target, REPLACE)
+    written = target / "net/ops/npuify_kernels/pick_ext.py"
+    assert written.exists() == replaced
+    if replaced:
+        assert "from .of_chamfer import forward as choose_cuda" in written.read_text()
+    assert ("npuify_kernels" in (target / "net/ops/pick.py").read_text()) == replaced
+
+
+@pytest.mark.usefixtures("known")
+def test_a_library_of_torch_needs_the_known_name_too(tmp_path: Path) -> None:
+    """Its operators take arguments by the names in their schema."""
+    schema = 'm.def("choose(Tensor points, int size, int pad) -> Tensor", &pick);'
+    binding = BINDING.replace('m.def("pick", &pick, "pick points");', schema)
+    library = binding.replace("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m)", "TORCH_LIBRARY(picking, m)")
+    library = library.replace(schema, f"{schema}\n    {schema.replace('choose', 'pick')}")
+    wrapper = WRAPPER.replace("pick_ext.pick(", "torch.ops.picking.choose(")
+    files = {**PROJECT, "net/ops/pick.cpp": library, "net/ops/pick.py": wrapper}
+    operators = npuify.scan([_write(tmp_path, files)], Options(cache=False, jobs=1)).survey.operators
+    (one,) = [one for one in operators if one.name == "choose"]
+    assert (one.calls, one.replacement) == (("net/ops/pick.py:7",), "")
+
+
+def test_code_with_several_functions_for_it_needs_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [Replacement(family="chamfer", function=name, seen="example/net") for name in ("forward", "backward")]
+    monkeypatch.setattr(replacements, "_by_digest", lambda: {("one", "0a"): rows[0], ("two", "0a"): rows[1]})
+    assert replacements.replacement_of_code("0a") is None
+    assert replacements.replacement_of("two", "0a") == rows[1]
+    monkeypatch.setattr(replacements, "_by_digest", lambda: {("one", "0a"): rows[0], ("two", "0a"): rows[0]})
+    assert replacements.replacement_of_code("0a") == rows[0]
+    assert replacements.replacement_of_code("") is None
+
+
 # --- what is the same, and what is not ---
 
 SAME = {

@@ -106,6 +106,15 @@ def replacement_of(name: str, digest: str) -> Replacement | None:
     return _by_digest().get((name, digest)) if digest else None
 
 
+def replacement_of_code(digest: str) -> Replacement | None:
+    """What takes the place of an operator whose code has this digest, however it is bound.
+
+    Nothing where the table has several functions for it, as they may be called in other ways.
+    """
+    found = [row for (_, known), row in _by_digest().items() if digest and known == digest]
+    return found[0] if len({(row.family, row.function, row.differs) for row in found}) == 1 else None
+
+
 @cache
 def _launches() -> Mapping[str, tuple[str, ...]]:
     return msgspec.json.decode(LAUNCHES.read_bytes(), type=dict[str, tuple[str, ...]])

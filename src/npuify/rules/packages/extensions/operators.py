@@ -6,7 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.knowledge.third_party.kernels import equivalent_of
-from npuify.knowledge.third_party.replacements import launched_as, replaced_names, replacement_of
+from npuify.knowledge.third_party.replacements import (
+    launched_as,
+    replaced_names,
+    replacement_of,
+    replacement_of_code,
+)
 from npuify.language import phrase
 from npuify.model import NativeOperator
 from npuify.rules.packages.extensions.builds import AT_RUN_TIME
@@ -36,6 +41,8 @@ _FAILS: Final = re.compile(
     r"\{\s*(?:throw\b[^;{}]*|(?:AT|TORCH)_ERROR\([^;{}]*\)|TORCH_CHECK\(\s*false\b[^;{}]*\));\s*\}\s*$"
 )
 """The block of a function that does nothing but fail."""
+_REPLACED: Final = frozenset(("elementwise", "cooperative", "library"))
+"""Code that is compared with known copies under any name: of templates for tensor cores it takes long, and none is."""
 _MOST_STEPS: Final = 400
 _MOST_CALLS: Final = 40
 _COMMON: Final = frozenset(("forward", "backward", "init", "run", "apply", "main", "launch", "get", "set", "size"))
@@ -207,9 +214,10 @@ class Operators:
             with_code = [one for one in with_code if not self._only_fails(*one)] or with_code
         first = (relative, binding)
         relative_of_code, code = first if binding.targets and first in with_code else with_code[0]
-        replacement, differs = self._replacement(relative_of_code, code)
+        ported = difficulty in _REPLACED
+        replacement, differs = self._replacement(relative_of_code, code, by_code=ported)
         others = (one for one in with_code if one[1].module or one[1].library)
-        if replacement and any(self._replacement(*one)[0] != replacement for one in others):
+        if replacement and any(self._replacement(*one, by_code=ported)[0] != replacement for one in others):
             # Two extensions that a project builds under one name, as the case may be.
             replacement = ""
         if not module:
@@ -240,20 +248,34 @@ class Operators:
         found = [text for name, text, _ in defined_functions(self._read(relative)) if name in binding.targets]
         return bool(found) and all(_FAILS.search(text) for text in found)
 
-    def _replacement(self, relative: str, binding: Binding) -> tuple[str, str]:
-        """What is proven to compute the same as an operator; else in what it differs from those of its name."""
-        if binding.name not in replaced_names():
+    def _replacement(self, relative: str, binding: Binding, *, by_code: bool) -> tuple[str, str]:
+        """What is proven to compute the same as an operator; else in what it differs from those of its name.
+
+        Args:
+            relative: the file that binds it.
+            binding: how it is bound.
+            by_code: whether code that is known counts under any name, beside an operator whose name is known: comparing
+                all code of all projects takes long. A library's operators take arguments by the names of their schema,
+                which are not compared: there the name has to be known, too.
+        """
+        known_name = binding.name in replaced_names()
+        by_code = by_code and not binding.library and self._binds_known_names(relative)
+        if not known_name and not by_code:
             return "", ""
         if self._prints is None:
             self._prints = self.fingerprints()
         digest = self._prints.of(relative, binding)
-        row = replacement_of(binding.name, digest)
+        row = replacement_of(binding.name, digest) or (replacement_of_code(digest) if by_code else None)
         if row is None:
-            return "", "" if binding.name in _COMMON else "code"
+            return "", "" if binding.name in _COMMON or not known_name else "code"
         known = launched_as(digest)
         if known and Launches(self._prints).of(relative, binding) not in known:
             return "", "launch"
         return f"{row.family}.{row.function}", ""
+
+    def _binds_known_names(self, relative: str) -> bool:
+        """Whether a file binds an operator under the name of one that is replaced, and that not every other has."""
+        return any(one.name in replaced_names() - _COMMON for one in self.files[relative].bindings)
 
     def _reached(self, relative: str, targets: Iterable[str]) -> tuple[dict[tuple[str, str, int], _Node], set[str]]:
         """The functions that ``targets`` reach, and the keys of what is registered on the way."""
