@@ -136,6 +136,7 @@ MODULES = (
     "rules.packages.older_torch.arguments",
     "rules.packages.older_torch.gradients",
     "rules.packages.older_torch.iterators",
+    "rules.packages.older_torch.masks",
     "rules.packages.older_torch.scalars",
     "rules.packages.older_torch.views",
     "rules.packages.loaded_objects",

@@ -215,6 +215,8 @@ KEPT: Final = frozenset(
         "NPU669",
         "NPU670",
         "NPU671",
+        "NPU672",
+        "NPU673",
         "NPU666",
         "NPU667",
         "NPU668",
