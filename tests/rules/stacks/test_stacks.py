@@ -177,3 +177,11 @@ def test_the_rest_of_sglang() -> None:
 def test_settings_of_bitsandbytes(text: str, name: str) -> None:
     assert [one.code for one in findings(text, name=name)] == ["NPU733"]
     assert findings(text.replace("true", "false").replace("True", "False").replace("paged_", ""), name=name) == []
+
+
+@pytest.mark.parametrize("device", ["--device cuda", "--device=cuda"])
+def test_whisper_ctranslate2_has_no_word_for_an_npu(device: str) -> None:
+    text = f"whisper-ctranslate2 a.wav --model medium {device}\n"
+    assert output(text, unsafe=True, name="run.sh") == text
+    assert told(text, "run.sh") == ["whisper-ctranslate2: device"]
+    assert told("whisper-ctranslate2 a.wav --device cpu\n", "run.sh") == []

@@ -56,7 +56,14 @@ def device_arguments() -> frozenset[str]:
 @cache
 def words() -> tuple[str, ...]:
     """One word for each module, which stands in every file that imports it."""
-    return tuple(sorted({module.rpartition(".")[2] for module in frameworks()}))
+    return tuple(sorted({_word(module, row) for module, row in frameworks().items()}))
+
+
+def _word(module: str, row: Framework) -> str:
+    """The last part of a name, or its first where that tells more: of many functions of one module, or by length."""
+    first, _, last = module.partition(".")[0], "", module.rpartition(".")[2]
+    among = sum(one.startswith(f"{first}.") for one in row.modules)
+    return first if among > 1 or len(last) < 4 else last
 
 
 @cache

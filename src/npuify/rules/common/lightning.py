@@ -25,6 +25,8 @@ def _own(packages: tuple[str, ...], file: PythonFile) -> bool:
 
 def asked_of_lightning(node: ast.AST | None, file: PythonFile) -> str:
     """The name of Lightning's class that gets ``accelerator=`` or ``gpus=``; empty for any other argument."""
+    while isinstance(node, ast.IfExp):
+        node = file.parent(node)
     if not isinstance(node, ast.keyword) or node.arg not in ("accelerator", "gpus") or not file.contains(b"lightning"):
         return ""
     call = _call_of(node, file)

@@ -79,6 +79,8 @@ def device_of_another_library(node: ast.Constant, file: PythonFile) -> Iterator[
         framework = frameworks()["paddle"] if not isinstance(file.parent(node), (ast.Expr, ast.JoinedStr)) else None
     if framework is None or (match is not None and framework.name in _SETTLED_ELSEWHERE):
         return
+    if framework.name == "Lightning" and isinstance(file.parent(node), ast.keyword):
+        return  # the rule for its accelerators tells, and how one is registered
     if framework.modules[0] in file.project.packages:
         return  # the library itself is what is migrated
     if match is None:
