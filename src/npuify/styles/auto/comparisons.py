@@ -13,7 +13,7 @@ from npuify.language import phrase
 from npuify.model import Severity
 from npuify.rules.common.edits.elements import behind_element
 from npuify.styles.auto.device_sides import device_of, is_own
-from npuify.styles.auto.held import comes_from_said, has_said_within, may_hold_said
+from npuify.styles.auto.held import comes_from_said, has_said_within, is_option, may_hold_said
 from npuify.styles.spelling import in_formatted_string, literal
 
 if TYPE_CHECKING:
@@ -158,6 +158,8 @@ def _beginning(
     if not isinstance(function, ast.Attribute) or function.attr != "startswith" or call.args != [node] or match is None:
         return None
     if not _says_itself(function.value, other, file) or node.value not in ("cuda", "cuda:", "nccl"):
+        return None
+    if is_option(device_of(function.value), file):
         return None
     text = f"({file.code(node)}, {_spelled(node, other, match)})"
     return _both(diagnostic, (file.replace(node, text),), other)
@@ -304,7 +306,8 @@ def _is_asked_of_text(call: ast.Call, file: PythonFile) -> bool:
 
 
 def _is_said(node: ast.expr, other: str, file: PythonFile) -> bool:
-    return _says_itself(node, other, file) and not is_own(device_of(node), file)
+    device = device_of(node)
+    return _says_itself(node, other, file) and not is_own(device, file) and not is_option(device, file)
 
 
 def _says_itself(node: ast.expr, other: str, file: PythonFile, hops: int = 3) -> bool:

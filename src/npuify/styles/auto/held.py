@@ -15,8 +15,11 @@ if TYPE_CHECKING:
 
     from npuify.rules.context import PythonFile
 
-OF_DEVICE: Final = re.compile(r"\.device\b|\.type\b|\brepr\(")
-"""What shows that a tensor is asked, in what is put into a container."""
+_ASKED: Final = re.compile(r"\.device\.|\.type\b|\brepr\(")
+"""What shows that a tensor is asked."""
+_DEVICE: Final = re.compile(r"([\w.]*)\.device\b")
+_OPTIONS: Final = re.compile(r"(?i)arg|opt|conf|cfg|flag|param|setting")
+"""How objects with a program's options are called."""
 _MADE_HERE: Final = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _PUTTING: Final = frozenset("append appendleft add insert extend update setdefault".split())
 _VIEWS: Final = frozenset("values keys items copy".split())
@@ -38,8 +41,8 @@ def may_hold_said(node: ast.expr, file: PythonFile) -> bool:
     if any(value.kind is Kind.DEVICE_STRING and not value.name for value in held):
         return True
     if isinstance(node, _MADE_HERE):
-        return OF_DEVICE.search(file.code(node)) is not None
-    return isinstance(node, ast.Name) and any(OF_DEVICE.search(file.code(put)) for put in _put_into(node, file))
+        return _asks_tensor(node, file)
+    return isinstance(node, ast.Name) and any(_asks_tensor(put, file) for put in _put_into(node, file))
 
 
 def comes_from_said(node: ast.expr, file: PythonFile) -> bool:
@@ -60,9 +63,17 @@ def comes_from_said(node: ast.expr, file: PythonFile) -> bool:
             continue
         if bound.how == "element" and may_hold_said(bound.source, file):
             return True
-        if bound.how == "value" and bound.path and OF_DEVICE.search(file.code(bound.source)):
+        if bound.how == "value" and bound.path and _asks_tensor(bound.source, file):
             return True
     return False
+
+
+def _asks_tensor(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a tensor is asked for its device in what is put into a container: ``args.device`` is an option."""
+    code = file.code(node)
+    if _ASKED.search(code) is not None:
+        return True
+    return any(_OPTIONS.search(found[1]) is None for found in _DEVICE.finditer(code))
 
 
 def _itself(node: ast.expr) -> ast.expr:
@@ -103,15 +114,19 @@ def has_said_within(text: ast.expr, file: PythonFile) -> bool:
         parts = [part.value for part in text.values if isinstance(part, ast.FormattedValue)]
     else:
         return False
-    return any(isinstance(part, ast.Attribute) and part.attr == "device" and _may_be_said(part, file) for part in parts)
+    return any(
+        isinstance(part, ast.Attribute) and part.attr == "device" and not is_option(part, file) for part in parts
+    )
 
 
-def _may_be_said(device: ast.Attribute, file: PythonFile) -> bool:
-    """Whether ``x.device`` is that of a tensor, or nothing is known of it and it is called like no option."""
-    values = file.values(device, Reach.PROGRAM)
+def is_option(node: ast.expr, file: PythonFile) -> bool:
+    """Whether ``x.device`` is an option of the program, which stays as it is, and not what a tensor says.
+
+    Where nothing is known of it, its object's name tells: ``args.device``.
+    """
+    if not isinstance(node, ast.Attribute) or node.attr != "device":
+        return False
+    values = file.values(node, Reach.PROGRAM)
     if values.is_known:
-        return any(value.kind is Kind.DEVICE and not value.name for value in values)
-    return _OPTIONS.search(file.code(device.value)) is None
-
-
-_OPTIONS = re.compile(r"(?i)arg|opt|conf|cfg|flag|param|setting")
+        return not any(value.kind is Kind.DEVICE and not value.name for value in values)
+    return _OPTIONS.search(file.code(node.value)) is not None
