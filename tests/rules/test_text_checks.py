@@ -129,6 +129,13 @@ OTHERS = [
     "for parameter in x.parameters():\n    z = float(parameter.grad.norm())",
     "for parameter in x.parameters():\n    z = float('inf') + parameter.grad.norm().item()",
     "z = float(3)",
+    "i = iter(torch.utils.data.DataLoader([1, 2], batch_size=1))\nz = i.next()",
+    "i = iter(torch.utils.data.DataLoader([1, 2], batch_size=1))\nz = i.next(\n)",
+    "z = x.next(3)",
+    "mask = torch.ones(3) > 0\nz = 1 - mask",
+    "mask = torch.ones(3).eq(0)\nz = (1 - mask).float()",
+    "z = 1 - (torch.ones(3) != 0)",
+    "z = 1 - x",
 ]
 STATEMENTS = [
     *(text.format(w=word) for text, word in product(DOUBLE, ["torch.float64", "torch.double"])),
