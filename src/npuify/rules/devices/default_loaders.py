@@ -13,7 +13,6 @@ from npuify.rules.registry import rule
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from npuify.analysis.project import ProjectIndex
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
@@ -26,17 +25,13 @@ _HOLDERS: Final = (
 )
 
 
-def _draws(data: bytes, project: ProjectIndex) -> bool:
-    return cuda_is_default(data, project)
-
-
 @rule(
     "NPU141",
     "order-drawn-on-default-device",
     Safety.SAFE,
     Severity.ERROR,
     words=("dataloader(", "randomsampler(", "random_split("),
-    concerns=_draws,
+    concerns=cuda_is_default,
     evidence=Evidence.PACKAGE,
     source="torch/utils/data/sampler.py: a generator of the CPU for torch.randperm, which follows the default device",
 )

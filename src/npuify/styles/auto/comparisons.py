@@ -11,6 +11,7 @@ from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Severity
+from npuify.rules.common.containers import OF_SETS
 from npuify.rules.common.edits.elements import behind_element
 from npuify.styles.auto.device_sides import device_of, is_own
 from npuify.styles.auto.held import comes_from_said, has_said_within, is_option, may_hold_said
@@ -229,11 +230,11 @@ def holds_what_torch_says(node: ast.AST, file: PythonFile, *, is_unknown: bool) 
         return _is_asked_for_said(around, file)
     if isinstance(around, ast.BinOp):  # {"cuda", "mps"} & {x.device.type}
         other = around.left if around.right is current else around.right
-        return isinstance(around.op, _OF_SETS) and (
+        return isinstance(around.op, OF_SETS) and (
             _OF_DEVICE.search(file.code(around)) is not None or may_hold_said(other, file)
         )
     if isinstance(around, ast.AugAssign):  # kinds -= {"cuda"}
-        return isinstance(around.op, _OF_SETS) and current is not node and may_hold_said(around.target, file)
+        return isinstance(around.op, OF_SETS) and current is not node and may_hold_said(around.target, file)
     if isinstance(around, ast.Compare):
         whole: ast.AST = around
         sides = [side for side in (around.left, *around.comparators) if side is not node]
@@ -272,7 +273,6 @@ def _is_asked_for_said(method: ast.Attribute, file: PythonFile) -> bool:
 
 _OF_TWO_SETS = "issuperset issubset isdisjoint intersection difference symmetric_difference union"
 _SEEKING = frozenset(f"startswith endswith __eq__ __ne__ __contains__ {_OF_TWO_SETS}".split())
-_OF_SETS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.Sub)
 
 
 def _is_given_said(function: ast.Lambda, file: PythonFile) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from npuify.analysis.engine import Reach
 from npuify.analysis.targets import bound_by
 from npuify.analysis.values import Kind
+from npuify.rules.common.containers import COPIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +25,6 @@ _MADE_HERE: Final = (ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.S
 _PUTTING: Final = frozenset("append appendleft add insert extend update setdefault".split())
 _VIEWS: Final = frozenset("values keys items copy".split())
 _ONE_OF: Final = frozenset("next max min".split())
-_COPIES: Final = frozenset("list tuple set frozenset sorted reversed".split())
 
 
 def may_hold_said(node: ast.expr, file: PythonFile) -> bool:
@@ -82,7 +82,7 @@ def _itself(node: ast.expr) -> ast.expr:
         function = node.func
         if isinstance(function, ast.Attribute) and function.attr in _VIEWS and not node.args:
             node = function.value
-        elif isinstance(function, ast.Name) and function.id in _COPIES and node.args:
+        elif isinstance(function, ast.Name) and function.id in COPIES and node.args:
             node = node.args[0]
         else:
             break

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
+from npuify.rules.common.containers import COPIES, OF_SETS
 
 if TYPE_CHECKING:
     from npuify.analysis.values import Step, Values
@@ -21,8 +22,6 @@ _COMPARED: Final = frozenset(
 """Methods of a set to which another is given, of which nothing gets into it that it has not or is not asked for."""
 _SOUGHT: Final = frozenset("count index remove discard __contains__".split())
 """Methods of a container that look for one element."""
-_COPIES: Final = frozenset("list tuple set frozenset sorted reversed".split())
-_OF_SETS: Final = (ast.Sub, ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
 def device_shape(node: ast.expr) -> str | None:
@@ -89,11 +88,11 @@ def is_held_against_devices(node: ast.expr, file: PythonFile) -> bool:
         return False
     whole: ast.expr = parent
     around = file.parent(whole)
-    while isinstance(around, ast.Call) and getattr(around.func, "id", "") in _COPIES:
+    while isinstance(around, ast.Call) and getattr(around.func, "id", "") in COPIES:
         whole, around = around, file.parent(around)
-    if isinstance(around, ast.BinOp) and isinstance(around.op, _OF_SETS):
+    if isinstance(around, ast.BinOp) and isinstance(around.op, OF_SETS):
         return holds_devices(around.right if around.left is whole else around.left, file)
-    if isinstance(around, ast.AugAssign) and isinstance(around.op, _OF_SETS) and around.value is whole:
+    if isinstance(around, ast.AugAssign) and isinstance(around.op, OF_SETS) and around.value is whole:
         return isinstance(around.target, ast.Name) and holds_devices(around.target, file)
     if isinstance(around, ast.Compare) and not isinstance(around.ops[0], (ast.In, ast.NotIn)):
         return any(holds_devices(side, file) for side in (around.left, *around.comparators) if side is not whole)
@@ -105,7 +104,7 @@ def is_held_against_devices(node: ast.expr, file: PythonFile) -> bool:
 
 def holds_devices(node: ast.expr, file: PythonFile) -> bool:
     """Whether all that a container holds surely are types of devices, those of the program itself edited as well."""
-    while isinstance(node, ast.Call) and getattr(node.func, "id", "") in _COPIES and len(node.args) == 1:
+    while isinstance(node, ast.Call) and getattr(node.func, "id", "") in COPIES and len(node.args) == 1:
         node = node.args[0]
     model = file.reaching(Reach.PROGRAM)
     values = model.values(node, file.model)
