@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from npuify.analysis.files import FileModel
     from npuify.analysis.values import Values
 
+_FOLDER = tempfile.TemporaryDirectory(prefix="npuify-analysis-")
+"""What holds the projects; it goes when the tests end."""
 MARK = "ASK"
 """``ASK(x)`` marks an expression that a test asks about."""
 
 
 def index_of(files: Mapping[str, str]) -> ProjectIndex:
     """The index of a project of these files."""
-    root = Path(tempfile.mkdtemp())
+    root = Path(tempfile.mkdtemp(dir=_FOLDER.name))
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -71,94 +71,121 @@ def after_run(
         return _original_ends(stages[-1], commands)
     if failed is None:
         return None
-    differently = Choice(phrase("Run it differently"), commands.resume("--entry", "PROGRAM ARGUMENTS"))
-    change = Choice(phrase("Change the migrated copy, then go on"), commands.resume())
-    anew = Choice(phrase("Migrate anew, with other options"), commands.over())
-    if failed.name == "compare" and _REFUSED.match(failed.message):
-        question = phrase("The two runs cannot be compared: whether they compute the same is not known.")
-        places = tuple(filter(None, (failed.message, failed.advice)))
-        return Decision("not-comparable", question, places, (differently, change, anew))
+    ways = _Ways(
+        Choice(phrase("Run it differently"), commands.resume("--entry", "PROGRAM ARGUMENTS")),
+        Choice(phrase("Change the migrated copy, then go on"), commands.resume()),
+        Choice(phrase("Migrate anew, with other options"), commands.over()),
+    )
     if failed.name == "compare":
-        question = phrase("The migrated program computes something else than the original.")
-        return Decision("differs", question, (failed.message,), (change, differently, anew))
+        return _compared_differs(failed, ways)
     if package := _NO_PACKAGE.search(failed.message):
-        return Decision(
-            "package-missing",
-            phrase(
-                "The program needs the package {package}, which the Python that runs it does not have.",
-                package=package[1],
-            ),
-            (failed.message,),
-            (
-                Choice(phrase("Install it, then go on"), commands.resume()),
-                Choice(phrase("Run with another Python"), commands.resume("--python", "PATH")),
-            ),
-        )
+        return _package_missing(failed, package[1], commands)
     if _NO_FILE.search(failed.message) or _NO_DOWNLOAD.search(failed.message):
-        started = entry.split()
-        makers = [
-            one.file
-            for one in points
-            if _MAKES_DATA.search(one.file) and one.file.endswith(".py") and one.file not in started
-        ]
-        return Decision(
-            "data-missing",
-            phrase("The program downloads data or weights, and that does not work here.")
-            if _NO_DOWNLOAD.search(failed.message)
-            else phrase("The program needs a file that is not there: data, weights or settings."),
-            (failed.message,),
-            (
-                *(
-                    Choice(phrase("Make it with {one}", one=one), commands.resume("--prepare", one))
-                    for one in makers[:_MAKERS]
-                ),
-                *_by_itself(source, entry, commands),
-                Choice(
-                    phrase("Give the data, or a part of it"),
-                    commands.resume("--data", f"{_missing(failed)}PATH"),
-                ),
-                Choice(
-                    phrase("Make it with a program, which is run once for both"),
-                    commands.resume("--prepare", "PROGRAM"),
-                ),
-                Choice(
-                    phrase("Say where it is, or take other data, by the program's own options"), differently.command
-                ),
-                Choice(phrase("Put it into both folders, then go on"), commands.resume()),
-            ),
-        )
+        return _data_missing(failed, source, entry, points, commands, ways)
     if ended.seconds:
-        return Decision(
-            "run-failed",
-            phrase("The migrated program did not get through two steps in {seconds:.0f} s.", seconds=ended.seconds),
-            (failed.message,),
-            (
-                Choice(phrase("Allow more time"), commands.resume("--timeout", f"{_LONGER * ended.seconds:.0f}")),
-                Choice(phrase("Run it with less work, by its own options"), differently.command),
-                Choice(phrase("Make its work smaller in both folders alike, then go on"), commands.resume()),
-            ),
-        )
+        return _time_over(failed, ended.seconds, commands, ways)
     if ended.on_cpu:
         return Decision(
             "run-failed",
             phrase("Started in this way, the migrated program computes on the CPU."),
             (failed.message,),
-            (*_on_the_npu(source, entry, commands), differently, change),
+            (*_on_the_npu(source, entry, commands), ways.differently, ways.change),
         )
-    if ended.as_the_original and _ON_CUDA.search(entry) and "compiled with CUDA" in failed.message:
+    if ended.as_the_original:
+        return _neither_runs(failed, entry, commands, ways)
+    question = phrase("The migrated program did not run as it should.")
+    return Decision("run-failed", question, (failed.message,), (ways.change, ways.differently, ways.anew))
+
+
+class _Ways(NamedTuple):
+    """What can be done after most failures."""
+
+    differently: Choice
+    change: Choice
+    anew: Choice
+
+
+def _compared_differs(failed: Stage, ways: _Ways) -> Decision:
+    if _REFUSED.match(failed.message):
+        question = phrase("The two runs cannot be compared: whether they compute the same is not known.")
+        places = tuple(filter(None, (failed.message, failed.advice)))
+        return Decision("not-comparable", question, places, (ways.differently, ways.change, ways.anew))
+    question = phrase("The migrated program computes something else than the original.")
+    return Decision("differs", question, (failed.message,), (ways.change, ways.differently, ways.anew))
+
+
+def _package_missing(failed: Stage, package: str, commands: Commands) -> Decision:
+    return Decision(
+        "package-missing",
+        phrase(
+            "The program needs the package {package}, which the Python that runs it does not have.", package=package
+        ),
+        (failed.message,),
+        (
+            Choice(phrase("Install it, then go on"), commands.resume()),
+            Choice(phrase("Run with another Python"), commands.resume("--python", "PATH")),
+        ),
+    )
+
+
+def _data_missing(
+    failed: Stage, source: Path, entry: str, points: Sequence[EntryPoint], commands: Commands, ways: _Ways
+) -> Decision:
+    started = entry.split()
+    makers = [
+        one.file
+        for one in points
+        if _MAKES_DATA.search(one.file) and one.file.endswith(".py") and one.file not in started
+    ]
+    return Decision(
+        "data-missing",
+        phrase("The program downloads data or weights, and that does not work here.")
+        if _NO_DOWNLOAD.search(failed.message)
+        else phrase("The program needs a file that is not there: data, weights or settings."),
+        (failed.message,),
+        (
+            *(
+                Choice(phrase("Make it with {one}", one=one), commands.resume("--prepare", one))
+                for one in makers[:_MAKERS]
+            ),
+            *_by_itself(source, entry, commands),
+            Choice(phrase("Give the data, or a part of it"), commands.resume("--data", f"{_missing(failed)}PATH")),
+            Choice(
+                phrase("Make it with a program, which is run once for both"), commands.resume("--prepare", "PROGRAM")
+            ),
+            Choice(
+                phrase("Say where it is, or take other data, by the program's own options"), ways.differently.command
+            ),
+            Choice(phrase("Put it into both folders, then go on"), commands.resume()),
+        ),
+    )
+
+
+def _time_over(failed: Stage, seconds: float, commands: Commands, ways: _Ways) -> Decision:
+    return Decision(
+        "run-failed",
+        phrase("The migrated program did not get through two steps in {seconds:.0f} s.", seconds=seconds),
+        (failed.message,),
+        (
+            Choice(phrase("Allow more time"), commands.resume("--timeout", f"{_LONGER * seconds:.0f}")),
+            Choice(phrase("Run it with less work, by its own options"), ways.differently.command),
+            Choice(phrase("Make its work smaller in both folders alike, then go on"), commands.resume()),
+        ),
+    )
+
+
+def _neither_runs(failed: Stage, entry: str, commands: Commands, ways: _Ways) -> Decision:
+    if _ON_CUDA.search(entry) and "compiled with CUDA" in failed.message:
         # As the command is, each of the two is sent to CUDA.
         own = Choice(
             phrase("Have each run on the device that it is for"),
             commands.resume("--entry", _ON_CUDA.sub("{device}", entry)),
         )
         question = phrase("The command names CUDA, which is not here, for both the original and the migrated program.")
-        return Decision("run-failed", question, (failed.message,), (own, differently))
-    if ended.as_the_original:
-        question = phrase("Started in this way, neither the original nor the migrated program runs.")
-        here = Choice(phrase("Make both run here, then go on"), commands.resume())
-        return Decision("run-failed", question, (failed.message,), (differently, here))
-    question = phrase("The migrated program did not run as it should.")
-    return Decision("run-failed", question, (failed.message,), (change, differently, anew))
+        return Decision("run-failed", question, (failed.message,), (own, ways.differently))
+    question = phrase("Started in this way, neither the original nor the migrated program runs.")
+    here = Choice(phrase("Make both run here, then go on"), commands.resume())
+    return Decision("run-failed", question, (failed.message,), (ways.differently, here))
 
 
 def _original_ends(compared: Stage, commands: Commands) -> Decision:

@@ -59,9 +59,15 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
         return
     if host.container and not (host.davinci() and set(CONTROL_DEVICES) <= set(host.devices)):
         return  # the complaint follows from what the container lacks, which container.mounts tells
+    yield _none_seen(facts)
+
+
+def _none_seen(facts: Facts) -> Result:
+    """Why no card is visible, as far as npu-smi's answer and the files of the machine tell."""
+    smi, host = facts.smi, facts.host
     if smi.problem_code in _CODES:
         what, why = _CODES[smi.problem_code]
-        yield result(
+        return result(
             "cards.seen",
             Status.ERROR,
             f"{what}: {smi.problem!r}",
@@ -70,9 +76,9 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
             evidence=Evidence.REPORTED,
             source=_CODES_SOURCE,
         )
-    elif facts.smi_answered:
+    if facts.smi_answered:
         said = f": {smi.problem!r}" if smi.problem else ""
-        yield result(
+        return result(
             "cards.seen",
             Status.ERROR,
             phrase("npu-smi shows no cards{said}", said=said),
@@ -81,26 +87,21 @@ def cards_seen(facts: Facts) -> Iterator[Result]:
             ),
             mend=Mend(("npu-smi info", "lsmod | grep drv_"), root=True),
         )
-    elif host.davinci():
-        yield result(
+    if host.davinci():
+        return result(
             "cards.seen",
             Status.ERROR,
             phrase("there are device files for cards, but no npu-smi"),
             advice=phrase("add the driver's tools to PATH, or reinstall the driver"),
             mend=Mend(("ls /usr/local/sbin/npu-smi /usr/local/bin/npu-smi",)),
         )
-    else:
-        on_bus = (
-            phrase(", although {pci_cards} are on the PCI bus", pci_cards=host.pci_cards) if host.pci_cards > 0 else ""
-        )
-        yield result(
-            "cards.seen",
-            Status.ERROR,
-            phrase(
-                "no Ascend card is visible here{on_bus}: there is no npu-smi and no /dev/davinci* file", on_bus=on_bus
-            ),
-            advice=phrase("install the card's driver and firmware, then restart the machine"),
-        )
+    on_bus = phrase(", although {pci_cards} are on the PCI bus", pci_cards=host.pci_cards) if host.pci_cards > 0 else ""
+    return result(
+        "cards.seen",
+        Status.ERROR,
+        phrase("no Ascend card is visible here{on_bus}: there is no npu-smi and no /dev/davinci* file", on_bus=on_bus),
+        advice=phrase("install the card's driver and firmware, then restart the machine"),
+    )
 
 
 @check("cards.health", "Cards are healthy", after=("cards.seen",), needs=lambda facts: bool(facts.smi.cards))

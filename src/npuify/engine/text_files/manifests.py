@@ -273,9 +273,25 @@ def _judge_request(
         )
     elif key in ("options", "docker_options", "runargs") and (match := _GPUS_OPTION.search(value.text)) is not None:
         _report_gpus(value, match.group(), file)
-    elif is_workflow and key == "uses":
+    elif key == "runtimeclassname" and value.text == "nvidia":
+        file.report(
+            CLUSTER,
+            place,
+            phrase("the runtime class nvidia is for GPUs"),
+            subject="runtimeClassName",
+            advice=phrase(
+                "leave it out where the Ascend Docker Runtime is the nodes' default, else name the cluster's class"
+            ),
+        )
+    elif is_workflow:
+        _judge_workflow_value(value, key, file, seen)
+
+
+def _judge_workflow_value(value: Value, key: str, file: TextFile, seen: set[int]) -> None:
+    place = (value.start, value.end)
+    if key == "uses":
         _judge_action(value, file)
-    elif is_workflow and "matrix" in value.path and counterpart(value.text) and DEVICE_NAME.search(key):
+    elif "matrix" in value.path and counterpart(value.text) and DEVICE_NAME.search(key):
         file.report(
             DEVICE,
             place,
@@ -287,17 +303,7 @@ def _judge_request(
                 counterpart=counterpart(value.text),
             ),
         )
-    elif key == "runtimeclassname" and value.text == "nvidia":
-        file.report(
-            CLUSTER,
-            place,
-            phrase("the runtime class nvidia is for GPUs"),
-            subject="runtimeClassName",
-            advice=phrase(
-                "leave it out where the Ascend Docker Runtime is the nodes' default, else name the cluster's class"
-            ),
-        )
-    elif is_workflow and _names_runner(value, key, file.relative):
+    elif _names_runner(value, key, file.relative):
         if _GPU_RUNNER.search(value.text) and value.table not in seen:
             if value.path[-1:] == ("#",):
                 # One word for all the labels of a list.

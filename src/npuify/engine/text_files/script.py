@@ -108,8 +108,35 @@ def judge_script(
                 lists.append((one.value.split(), _program_in(one.value, options, folder)))
     lists += [(words, "") for words in script.arrays]
     only = (next(iter(programs)) if len(programs) == 1 else next((one for one in programs if one), "")) or started
+    settings += _judge_lists(lists, only, script, data, file, options, of_vllm=of_vllm)
+    if not file.framework and programs and all(options.framework(one) == TENSORFLOW for one in programs if one):
+        file.framework = TENSORFLOW if any(programs) else ""
+    judge_variables(settings, mentions, file)
+    _judge_values(script, [pair for words, _ in lists for pair in pairs(words)], file)
+    for first, last in script.comments:
+        judge_comment(first, last, file)
+    for document in script.heredocs:
+        _judge_document(document, data, file, options, depth)
+
+
+def _judge_lists(
+    lists: list[tuple[Sequence[Word], str]],
+    only: str,
+    script: Script,
+    data: bytes,
+    file: TextFile,
+    options: ProgramOptions,
+    *,
+    of_vllm: bool,
+) -> list[Setting]:
+    """Report options in lists of words, each with the program that gets them; gives the variables that they set.
+
+    Args:
+        only: the program for options of lists that name none.
+    """
     starts_vllm = of_vllm or any(options_of_vllm(words, file.given) for words, _ in lists)
     stack_here = next((found for words, _ in lists if (found := stack_of(words, file)[0])), "")
+    settings: list[Setting] = []
     for words, program in lists:
         settings += _inner_settings(words)
         taken = options_of_vllm(words, file.given)
@@ -134,14 +161,7 @@ def judge_script(
             known = program if is_command and not pair.option.startswith("-") else program or only
             judge_pair(pair, known, options, file)
             judge_option(pair, file)
-    if not file.framework and programs and all(options.framework(one) == TENSORFLOW for one in programs if one):
-        file.framework = TENSORFLOW if any(programs) else ""
-    judge_variables(settings, mentions, file)
-    _judge_values(script, [pair for words, _ in lists for pair in pairs(words)], file)
-    for first, last in script.comments:
-        judge_comment(first, last, file)
-    for document in script.heredocs:
-        _judge_document(document, data, file, options, depth)
+    return settings
 
 
 def _judge_document(document: Heredoc, data: bytes, file: TextFile, options: ProgramOptions, depth: int) -> None:

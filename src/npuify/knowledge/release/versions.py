@@ -83,41 +83,7 @@ def choose_release(requested: str | None, torch_pin: str | None) -> Release:
                 ),
             )
         if any(s.operator in ("==", "===", "~=", "<", "<=") for s in specifiers):
-            for table in shipped_tables():
-                if _satisfies(release_info(table).torch, specifiers):
-                    return _release(
-                        table,
-                        phrase(
-                            "the newest release whose torch satisfies the project's torch{torch_pin}",
-                            torch_pin=torch_pin,
-                        ),
-                    )
-            for table in shipped_tables():
-                if _admits_minor(release_info(table).torch, specifiers):
-                    return _release(
-                        table,
-                        phrase(
-                            "the release of the minor version that the project's torch{torch_pin} means",
-                            torch_pin=torch_pin,
-                        ),
-                    )
-            if _is_older(specifiers):
-                lowest = next((table for table in reversed(shipped_tables()) if not release_info(table).ended), newest)
-                return _release(
-                    lowest,
-                    phrase(
-                        "the lowest release that the vendor still supports; the project asks for "
-                        "torch{torch_pin}, for which there is none",
-                        torch_pin=torch_pin,
-                    ),
-                )
-            return _release(
-                newest,
-                phrase(
-                    "the newest stable release; none is for torch{torch_pin}, which the project asks for",
-                    torch_pin=torch_pin,
-                ),
-            )
+            return _release_within(specifiers, torch_pin)
         torch = release_info(newest).torch
         if specifiers and specifiers.contains(torch):
             return _release(
@@ -130,6 +96,41 @@ def choose_release(requested: str | None, torch_pin: str | None) -> Release:
                 ),
             )
     return _release(newest, "the newest stable release; the project does not pin torch")
+
+
+def _release_within(specifiers: SpecifierSet, torch_pin: str) -> Release:
+    """The release for a requirement that bounds torch from above; ``torch_pin`` is how the project wrote it."""
+    tables = shipped_tables()
+    for table in tables:
+        if _satisfies(release_info(table).torch, specifiers):
+            return _release(
+                table,
+                phrase("the newest release whose torch satisfies the project's torch{torch_pin}", torch_pin=torch_pin),
+            )
+    for table in tables:
+        if _admits_minor(release_info(table).torch, specifiers):
+            return _release(
+                table,
+                phrase(
+                    "the release of the minor version that the project's torch{torch_pin} means", torch_pin=torch_pin
+                ),
+            )
+    if _is_older(specifiers):
+        lowest = next((table for table in reversed(tables) if not release_info(table).ended), tables[0])
+        return _release(
+            lowest,
+            phrase(
+                "the lowest release that the vendor still supports; the project asks for "
+                "torch{torch_pin}, for which there is none",
+                torch_pin=torch_pin,
+            ),
+        )
+    return _release(
+        tables[0],
+        phrase(
+            "the newest stable release; none is for torch{torch_pin}, which the project asks for", torch_pin=torch_pin
+        ),
+    )
 
 
 def cann_in_words(torch_npu: str, cann: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge.pytorch.functions import lack_of, without_kernel
 from npuify.language import phrase
@@ -20,80 +20,76 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 
-def _table() -> dict[str, tuple[str, ...]]:
-    """Public name → the ATen operators that lead to its kernel; a kernel for any one of them is enough.
+_OPERATORS: Final[dict[str, tuple[str, ...]]] = {
+    "linalg.eig": ("linalg_eig",),
+    "linalg.eigvals": ("linalg_eigvals", "linalg_eig"),
+    "linalg.eigh": ("linalg_eigh", "_linalg_eigh"),
+    "linalg.eigvalsh": ("linalg_eigvalsh", "_linalg_eigh"),
+    "linalg.cholesky": ("linalg_cholesky", "linalg_cholesky_ex"),
+    "linalg.cholesky_ex": ("linalg_cholesky_ex",),
+    "linalg.inv": ("linalg_inv", "linalg_inv_ex"),
+    "linalg.inv_ex": ("linalg_inv_ex",),
+    "linalg.solve": ("linalg_solve", "linalg_solve_ex", "_linalg_solve_ex"),
+    "linalg.det": ("linalg_det", "_linalg_det"),
+    "linalg.slogdet": ("linalg_slogdet", "_linalg_slogdet"),
+    "linalg.lu": ("linalg_lu",),
+    "linalg.lu_factor": ("linalg_lu_factor", "linalg_lu_factor_ex"),
+    "linalg.lu_solve": ("linalg_lu_solve",),
+    "linalg.matrix_exp": ("linalg_matrix_exp",),
+    "linalg.householder_product": ("linalg_householder_product",),
+    "cholesky": ("cholesky",),
+    "cholesky_inverse": ("cholesky_inverse",),
+    "det": ("det", "linalg_det", "_linalg_det"),
+    "logdet": ("logdet", "_linalg_slogdet"),
+    "matrix_exp": ("matrix_exp", "linalg_matrix_exp"),
+    "lgamma": ("lgamma",),
+    "digamma": ("digamma",),
+    "polygamma": ("polygamma",),
+    "igamma": ("igamma",),
+    "special.gammaln": ("special_gammaln", "lgamma"),
+    "special.digamma": ("special_digamma", "digamma"),
+    "special.i0": ("special_i0", "i0"),
+    "special.i0e": ("special_i0e",),
+    "special.i1": ("special_i1",),
+    "special.ndtri": ("special_ndtri",),
+    "special.log_ndtr": ("special_log_ndtr",),
+    "special.erfcx": ("special_erfcx",),
+    "special.entr": ("special_entr",),
+    **{f"distributions.{name}": (operator,) for name, (operator, _) in DISTRIBUTIONS.items()},
+    "linalg.lstsq": ("linalg_lstsq",),
+    "linalg.ldl_factor": ("linalg_ldl_factor", "linalg_ldl_factor_ex"),
+    "linalg.ldl_solve": ("linalg_ldl_solve",),
+    "lu_unpack": ("lu_unpack",),
+    "geqrf": ("geqrf",),
+    "ormqr": ("ormqr",),
+    "hypot": ("hypot",),
+    "copysign": ("copysign",),
+    "heaviside": ("heaviside",),
+    "nextafter": ("nextafter",),
+    "frexp": ("frexp",),
+    "fmax": ("fmax",),
+    "fmin": ("fmin",),
+    "histogram": ("histogram",),
+    "igammac": ("igammac",),
+    "mvlgamma": ("mvlgamma",),
+    "poisson": ("poisson",),
+    "binomial": ("binomial",),
+    "segment_reduce": ("segment_reduce",),
+    "special.xlog1py": ("special_xlog1py",),
+    "special.zeta": ("special_zeta",),
+    "special.i1e": ("special_i1e",),
+    "nn.functional.huber_loss": ("huber_loss",),
+    "nn.functional.multi_margin_loss": ("multi_margin_loss",),
+    "nn.functional.fractional_max_pool2d": ("fractional_max_pool2d",),
+    "nn.functional.fractional_max_pool3d": ("fractional_max_pool3d",),
+}
+"""Public name → the ATen operators that lead to its kernel; a kernel for any one of them is enough.
 
-    The first is what the call itself dispatches to; the second what torch's own, composite form of it calls (recorded
-    from calls of torch on a CPU). Functions whose parts are all composite, or that have a kernel in every release, are
-    left out on purpose.
-    """
-    rows: dict[str, tuple[str, ...]] = {
-        "linalg.eig": ("linalg_eig",),
-        "linalg.eigvals": ("linalg_eigvals", "linalg_eig"),
-        "linalg.eigh": ("linalg_eigh", "_linalg_eigh"),
-        "linalg.eigvalsh": ("linalg_eigvalsh", "_linalg_eigh"),
-        "linalg.cholesky": ("linalg_cholesky", "linalg_cholesky_ex"),
-        "linalg.cholesky_ex": ("linalg_cholesky_ex",),
-        "linalg.inv": ("linalg_inv", "linalg_inv_ex"),
-        "linalg.inv_ex": ("linalg_inv_ex",),
-        "linalg.solve": ("linalg_solve", "linalg_solve_ex", "_linalg_solve_ex"),
-        "linalg.det": ("linalg_det", "_linalg_det"),
-        "linalg.slogdet": ("linalg_slogdet", "_linalg_slogdet"),
-        "linalg.lu": ("linalg_lu",),
-        "linalg.lu_factor": ("linalg_lu_factor", "linalg_lu_factor_ex"),
-        "linalg.lu_solve": ("linalg_lu_solve",),
-        "linalg.matrix_exp": ("linalg_matrix_exp",),
-        "linalg.householder_product": ("linalg_householder_product",),
-        "cholesky": ("cholesky",),
-        "cholesky_inverse": ("cholesky_inverse",),
-        "det": ("det", "linalg_det", "_linalg_det"),
-        "logdet": ("logdet", "_linalg_slogdet"),
-        "matrix_exp": ("matrix_exp", "linalg_matrix_exp"),
-        "lgamma": ("lgamma",),
-        "digamma": ("digamma",),
-        "polygamma": ("polygamma",),
-        "igamma": ("igamma",),
-        "special.gammaln": ("special_gammaln", "lgamma"),
-        "special.digamma": ("special_digamma", "digamma"),
-        "special.i0": ("special_i0", "i0"),
-        "special.i0e": ("special_i0e",),
-        "special.i1": ("special_i1",),
-        "special.ndtri": ("special_ndtri",),
-        "special.log_ndtr": ("special_log_ndtr",),
-        "special.erfcx": ("special_erfcx",),
-        "special.entr": ("special_entr",),
-        **{f"distributions.{name}": (operator,) for name, (operator, _) in DISTRIBUTIONS.items()},
-        "linalg.lstsq": ("linalg_lstsq",),
-        "linalg.ldl_factor": ("linalg_ldl_factor", "linalg_ldl_factor_ex"),
-        "linalg.ldl_solve": ("linalg_ldl_solve",),
-        "lu_unpack": ("lu_unpack",),
-        "geqrf": ("geqrf",),
-        "ormqr": ("ormqr",),
-        "hypot": ("hypot",),
-        "copysign": ("copysign",),
-        "heaviside": ("heaviside",),
-        "nextafter": ("nextafter",),
-        "frexp": ("frexp",),
-        "fmax": ("fmax",),
-        "fmin": ("fmin",),
-        "histogram": ("histogram",),
-        "igammac": ("igammac",),
-        "mvlgamma": ("mvlgamma",),
-        "poisson": ("poisson",),
-        "binomial": ("binomial",),
-        "segment_reduce": ("segment_reduce",),
-        "special.xlog1py": ("special_xlog1py",),
-        "special.zeta": ("special_zeta",),
-        "special.i1e": ("special_i1e",),
-        "nn.functional.huber_loss": ("huber_loss",),
-        "nn.functional.multi_margin_loss": ("multi_margin_loss",),
-        "nn.functional.fractional_max_pool2d": ("fractional_max_pool2d",),
-        "nn.functional.fractional_max_pool3d": ("fractional_max_pool3d",),
-    }
-    return {f"torch.{name}": either for name, either in rows.items()}
-
-
-_BEHIND = _table()
+The first is what the call itself dispatches to; the second what torch's own, composite form of it calls (recorded
+from calls of torch on a CPU). Functions whose parts are all composite, or that have a kernel in every release, are
+left out on purpose.
+"""
+_BEHIND: Final = {f"torch.{name}": either for name, either in _OPERATORS.items()}
 _LACKED = without_kernel()
 _METHODS = frozenset(name.removeprefix("torch.Tensor.") for name in _LACKED if name.startswith("torch.Tensor.")) | set(
     "lgamma digamma polygamma igamma cholesky_inverse logdet matrix_exp copysign heaviside nextafter frexp "

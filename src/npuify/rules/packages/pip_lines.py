@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from npuify.model import Finding
     from npuify.rules.text_file import Replacement, TextFile
     from npuify.source.pip_command import PipCommand
-    from npuify.source.shell import Command
+    from npuify.source.requirements import Entry
+    from npuify.source.shell import Command, Word
 
 _GAP = re.compile(rb"(?:[ \t]|\\\r?\n)+\Z")
 _NPU = re.compile(rb"(?i)\btorch[-_]npu\b")
@@ -146,18 +147,9 @@ _CONDA_OPTIONS = frozenset(
 """Options of conda whose value is a word of its own."""
 
 
-def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
-    """Report what becomes of the packages that conda installs; its own torch is left to a person.
-
-    Args:
-        command: any command.
-        data: the text in which it stands.
-        file: gets the findings.
-    """
-    values = [word.value for word in command.words]
-    if command.name not in ("conda", "mamba", "micromamba") or not {"install", "create"} & set(values[1:3]):
-        return
-    words = [
+def _conda_packages(command: Command) -> list[Word]:
+    """The words of a command of conda's that name packages."""
+    return [
         word
         for before, word in zip(command.words[1:], command.words[2:], strict=False)
         if before.value not in _CONDA_OPTIONS
@@ -165,11 +157,13 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
         and not word.value.startswith("-")
         and word.value not in ("install", "create")
     ]
-    found = conda_command(data, command.start, command.end, [(word.start, word.end) for word in words])
-    text = found.text.decode("latin-1")
+
+
+def _conda_entries(words: list[Word], text: str, start: int) -> list[Entry]:
+    """What is required by ``words`` of the command that begins at ``start`` of its file and reads ``text``."""
     entries = []
     for word in words:
-        first, last = word.start - command.start, word.end - command.start
+        first, last = word.start - start, word.end - start
         quotes = 1 if text[first : first + 1] in ("'", '"') else 0
         entry = conda_entry(text, first + quotes, last - quotes)
         if entry is not None and UNKNOWN not in word.value.partition("=")[0]:
@@ -181,28 +175,51 @@ def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
                     removal=Spot(first, last, ""),
                 )
             )
+    return entries
+
+
+def _report_conda_torch(torch: Entry, shown: str, start: int, file: TextFile) -> None:
+    release = file.release
+    file.report(
+        TORCH,
+        (start + torch.start, start + torch.end),
+        phrase(
+            "conda has no torch-npu for {value}; torch-npu {torch_npu} is built for the torch {torch} that pip "
+            "installs",
+            value=shown,
+            torch_npu=release.torch_npu,
+            torch=release.torch,
+        ),
+        subject="torch",
+        advice=phrase(
+            "pip install torch=={torch} torch-npu=={torch_npu}, without any CUDA packages",
+            torch=release.torch,
+            torch_npu=release.torch_npu,
+        ),
+    )
+
+
+def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
+    """Report what becomes of the packages that conda installs; its own torch is left to a person.
+
+    Args:
+        command: any command.
+        data: the text in which it stands.
+        file: gets the findings.
+    """
+    values = [word.value for word in command.words]
+    if command.name not in ("conda", "mamba", "micromamba") or not {"install", "create"} & set(values[1:3]):
+        return
+    words = _conda_packages(command)
+    found = conda_command(data, command.start, command.end, [(word.start, word.end) for word in words])
+    text = found.text.decode("latin-1")
+    entries = _conda_entries(words, text, command.start)
     is_for_tensorflow = file.framework == TENSORFLOW or any(entry.name in TENSORFLOW_NAMES for entry in entries)
     of_torch = [entry for entry in entries if _OF_TORCH.fullmatch(entry.name) and not is_for_tensorflow]
     torch = next(iter(of_torch), None)
     if torch is not None:
-        shown = words[entries.index(torch)] if len(words) == len(entries) else None
-        file.report(
-            TORCH,
-            (command.start + torch.start, command.start + torch.end),
-            phrase(
-                "conda has no torch-npu for {value}; torch-npu {torch_npu} is built for the torch {torch} that pip "
-                "installs",
-                value=shown.value.replace(UNKNOWN, "…") if shown else torch.name,
-                torch_npu=file.release.torch_npu,
-                torch=file.release.torch,
-            ),
-            subject="torch",
-            advice=phrase(
-                "pip install torch=={torch} torch-npu=={torch_npu}, without any CUDA packages",
-                torch=file.release.torch,
-                torch_npu=file.release.torch_npu,
-            ),
-        )
+        shown = words[entries.index(torch)].value if len(words) == len(entries) else torch.name
+        _report_conda_torch(torch, shown.replace(UNKNOWN, "…"), command.start, file)
     others = [entry for entry in entries if entry not in of_torch]
     if not others or (file.framework == "PaddlePaddle" and all(entry.name == "python" for entry in others)):
         return  # Paddle's plug-in has wheels of its own

@@ -181,25 +181,11 @@ def updates(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Difference]:
     if coarse:
         found.append(_still(coarse, "warning"))
     errors = gradient_errors(pairs, meter, _scales(a, b))
-    for step in sorted(rows):
-        middle = statistics.median(factor for factor, _, _ in rows[step])
-        if abs(middle - 1) > _STEP_FACTOR + errors.get(step, 0.0):
-            found.append(
-                Difference(
-                    kind="update",
-                    severity="error",
-                    name="the optimizer",
-                    message=phrase(
-                        "a parameter moves {middle:.4g} times as far as in A (median of {number})",
-                        middle=middle,
-                        number=len(rows[step]),
-                    ),
-                    step=step,
-                    phase="train",
-                    at=min(at for _, _, at in rows[step]),
-                )
-            )
-            break
+    other_size = next(
+        filter(None, (_other_size(step, rows[step], errors.get(step, 0.0)) for step in sorted(rows))), None
+    )
+    if other_size is not None:
+        found.append(other_size)
     if lost and not rows and not any(one.severity == "warning" for one in found):
         step = min(lost)
         found.append(
@@ -217,6 +203,26 @@ def updates(pairs: Pairs, meter: Meter, a: Rank, b: Rank) -> list[Difference]:
             )
         )
     return found
+
+
+def _other_size(step: int, moved: list[tuple[float, str, int]], error: float) -> Difference | None:
+    """The first step in which B's optimizer goes further or less far than A's, by more than its gradients' error."""
+    middle = statistics.median(factor for factor, _, _ in moved)
+    if abs(middle - 1) <= _STEP_FACTOR + error:
+        return None
+    return Difference(
+        kind="update",
+        severity="error",
+        name="the optimizer",
+        message=phrase(
+            "a parameter moves {middle:.4g} times as far as in A (median of {number})",
+            middle=middle,
+            number=len(moved),
+        ),
+        step=step,
+        phase="train",
+        at=min(at for _, _, at in moved),
+    )
 
 
 def _held(before: tuple[Tensor, Tensor] | None, step: float) -> bool:

@@ -112,7 +112,17 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
             f'<text class="first{" left" if side else ""}" x="{x(at) + (-6 if side else 6):.1f}" y="22">'
             f"{prose(shortened(first.name, 60))}</text>"
         )
-    words = {
+    title, described = _plot_in_words(direction)
+    return (
+        f'<h2>{title}</h2><p class="dim">{described}</p><figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
+        f'aria-label="{title}">{grid}{marks}<polyline class="limit" points="{limit}"/><polyline class="curve" '
+        f'points="{line}"/>{dots}</svg></figure>'
+    )
+
+
+def _plot_in_words(direction: str) -> tuple[str, str]:
+    """The heading of the errors along ``direction``, and what the picture shows."""
+    return {
         "forward": (
             phrase("Error along the forward"),
             phrase(
@@ -128,11 +138,6 @@ def _plot(points: Sequence[Point], direction: str, first: Difference | None) -> 
             ),
         ),
     }[direction]
-    return (
-        f'<h2>{words[0]}</h2><p class="dim">{words[1]}</p><figure><svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
-        f'aria-label="{words[0]}">{grid}{marks}<polyline class="limit" points="{limit}"/><polyline class="curve" '
-        f'points="{line}"/>{dots}</svg></figure>'
-    )
 
 
 def _tooltip(point: Point) -> str:

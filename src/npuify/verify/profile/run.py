@@ -129,6 +129,31 @@ def _rank(one: Gathered) -> Rank:
     return Rank(one.name, str(one.folder), told.time or 0.0, told.idle, told.exposed)
 
 
+def _bound_in_words(kind: Bound, told: Shares, device: str) -> str:
+    """What holds the step up, in a sentence."""
+    if kind is Bound.HOST:
+        return phrase("Host-bound: the device idles, or only copies, for {idle:.0%} of the step.", idle=told.idle)
+    if kind is Bound.DATA:
+        return phrase(
+            "Data-bound: the device idles for {idle:.0%} of the step; {data:.0%} is waiting for data.",
+            idle=told.idle,
+            data=told.data,
+        )
+    if kind is Bound.COMMUNICATION:
+        return phrase(
+            "Communication-bound: {exposed:.0%} of the step is communication that no computing hides.",
+            exposed=told.exposed,
+        )
+    if kind is Bound.DEVICE:
+        return phrase("Device-bound: it computes for {computing:.0%} of the step.", computing=told.computing)
+    if device == "none":
+        return phrase(
+            "This profile contains no device data, like one of a run on the CPU or a simulated NPU: it shows what the "
+            "host does, but nothing about an NPU's speed."
+        )
+    return phrase("The profile has no breakdown of the step time: it has no step_trace_time.csv and no steps.")
+
+
 def _said(
     kind: Bound,
     told: Shares,
@@ -138,33 +163,7 @@ def _said(
     chosen: Gathered,
     torch_npu: str,
 ) -> list[str]:
-    said = []
-    if kind is Bound.HOST:
-        said.append(phrase("Host-bound: the device idles, or only copies, for {idle:.0%} of the step.", idle=told.idle))
-    elif kind is Bound.DATA:
-        said.append(
-            phrase(
-                "Data-bound: the device idles for {idle:.0%} of the step; {data:.0%} is waiting for data.",
-                idle=told.idle,
-                data=told.data,
-            )
-        )
-    elif kind is Bound.COMMUNICATION:
-        said.append(
-            phrase(
-                "Communication-bound: {exposed:.0%} of the step is communication that no computing hides.",
-                exposed=told.exposed,
-            )
-        )
-    elif kind is Bound.DEVICE:
-        said.append(phrase("Device-bound: it computes for {computing:.0%} of the step.", computing=told.computing))
-    elif device == "none":
-        said.append(
-            "This profile contains no device data, like one of a run on the CPU or a simulated NPU: it shows what the "
-            "host does, but nothing about an NPU's speed."
-        )
-    else:
-        said.append("The profile has no breakdown of the step time: it has no step_trace_time.csv and no steps.")
+    said = [_bound_in_words(kind, told, device)]
     if told.exposed and kind is not Bound.COMMUNICATION:
         said.append(phrase("Exposed communication takes {exposed:.1%} of the step.", exposed=told.exposed))
     if told.data and kind is not Bound.DATA and told.data >= 0.01:

@@ -18,6 +18,8 @@ from .model import Status, StepResult, Where
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from npuify.verify.comparison.result import Comparison
+
     from .runner import Ran
 
 _OTHER_DATA: Final = (
@@ -118,6 +120,9 @@ def _take(seen: CaptureSummary, record: dict[str, Any], *, first: bool) -> None:
             seen.losses.append(float(record["value"]))
         except (KeyError, TypeError, ValueError):
             return
+
+
+_COMPARED: Final = "Comparison with the original, module by module"
 
 
 def forward(bench: Benched, ran: Ran, seen: CaptureSummary | None) -> StepResult:
@@ -230,7 +235,7 @@ def compare(bench: Benched, reference: Path | None, target: Path, why: str, ende
         target: the migrated program's.
         ended: why the original ended before it was through, where the migrated program was.
     """
-    title = "Comparison with the original, module by module"
+    title = _COMPARED
     on = (
         "a given capture"
         if bench.given is not None
@@ -260,6 +265,12 @@ def compare(bench: Benched, reference: Path | None, target: Path, why: str, ende
         result = hold(reference, target)
     except NpuifyError as error:
         return StepResult("compare", title, Status.FAILED, bench.where, error.message, advice=error.advice)
+    return _compared(bench, (reference, target), result, on, ended)
+
+
+def _compared(bench: Benched, captures: tuple[Path, Path], result: Comparison, on: str, ended: str) -> StepResult:
+    """The step for what the comparison found; ``on`` says in words what the reference ran on."""
+    title = _COMPARED
     evidence = [
         *([] if result.agrees else [result.verdict]),
         phrase(
@@ -304,7 +315,7 @@ def compare(bench: Benched, reference: Path | None, target: Path, why: str, ende
         if first is not None and first.kind == "data-order"
         else phrase(
             "npuify verify compare {reference} {target} --format html shows everything.",
-            reference=reference,
-            target=target,
+            reference=captures[0],
+            target=captures[1],
         ),
     )

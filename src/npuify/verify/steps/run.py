@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -16,7 +16,7 @@ from npuify.model import NpuifyError
 from . import captured, long_runs, tensorflow
 from .bench import Bench
 from .machine import devices_for
-from .model import VERSION, AcceptanceReport, Status, StepResult
+from .model import VERSION, AcceptanceReport, Devices, Status, StepResult
 from .plan import in_a_line, make_plan, with_data
 from .prepare import copies, made_first, put_data
 from .switches import without_cuda
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .captured import CaptureSummary
-    from .model import Devices
+    from .plan import Plan
     from .runner import Ran
 
 CARDS: Final = 2
@@ -88,19 +88,14 @@ def accept(
         "--cards": str(cards) if cards != CARDS else "",
         "--iterations": str(iterations) if iterations != ITERATIONS else "",
     }
-    for_tensorflow = tensorflow.is_asked_for(project, entry)
-    if for_tensorflow:
-        devices, simulated = tensorflow.chosen(python, target, reference)
-    else:
-        devices = devices_for(python)
-        simulated = _is_simulated(target, devices)
+    machine = _machine(project, entry, python, target, reference)
     folder = Path(tempfile.mkdtemp(prefix="npuify-steps-")) if work is None else work
     folder.mkdir(parents=True, exist_ok=True)
     # Programs may print what they were started with, and write beside themselves: paths without links are compared.
     folder = folder.resolve()
     try:
         original, copied = folder / "original", folder / "target"
-        adapter = tensorflow.adapter_for(devices.tensorflow) if for_tensorflow else ""
+        adapter = tensorflow.adapter_for(machine.devices.tensorflow) if machine.for_tensorflow else ""
         prepared, points = copies(project, migrated, original, copied, adapter)
         if not data and "{data}" in entry + reference_entry + prepare:
             raise NpuifyError(
@@ -123,39 +118,14 @@ def accept(
             migrated=copied,
             short=short,
         )
-        bench: Bench | TensorFlowBench
-        if for_tensorflow:
-            bench = TensorFlowBench(
-                plan=tensorflow.planned(plan, copied, cards_entry),
-                devices=devices,
-                work=folder,
-                reference=original,
-                target=copied,
-                simulated=simulated,
-                timeout=timeout,
-                cards=cards,
-                short=short,
-                given=reference.resolve() if reference is not None else None,
-            )
-        else:
-            bench = Bench(
-                plan=plan,
-                devices=devices,
-                work=folder,
-                reference=original,
-                target=copied,
-                reference_device="cuda" if devices.cuda else "cpu",
-                simulated=simulated,
-                timeout=timeout,
-                iterations=iterations,
-                cards=cards,
-                given=reference.resolve() if reference is not None else None,
-                short=short,
-            )
+        if machine.for_tensorflow:
+            plan = tensorflow.planned(plan, copied, cards_entry)
+        bench = _bench(plan, machine, folder, reference, timeout, iterations=iterations, cards=cards, short=short)
         prepared += bench.plan.guessed
         if prepare:
             log = folder / "prepare.log"
-            prepared.append(made_first(prepare, original, copied, log, devices, bench.reference_device, timeout))
+            device = bench.reference_device
+            prepared.append(made_first(prepare, original, copied, log, machine.devices, device, timeout))
         told_of = progress or (lambda _: None)
         if isinstance(bench, TensorFlowBench):
             tensorflow.run_steps(bench, told_of)
@@ -165,6 +135,64 @@ def accept(
     finally:
         if work is None:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Machine(NamedTuple):
+    """On what the programs run."""
+
+    devices: Devices
+    simulated: bool
+    for_tensorflow: bool
+
+
+def _machine(project: Path, entry: str, python: str, target: str, reference: Path | None) -> _Machine:
+    if tensorflow.is_asked_for(project, entry):
+        return _Machine(*tensorflow.chosen(python, target, reference), for_tensorflow=True)
+    devices = devices_for(python)
+    return _Machine(devices, _is_simulated(target, devices), for_tensorflow=False)
+
+
+def _bench(
+    plan: Plan,
+    machine: _Machine,
+    folder: Path,
+    reference: Path | None,
+    timeout: float,
+    *,
+    iterations: int,
+    cards: int,
+    short: bool,
+) -> Bench | TensorFlowBench:
+    """The two copies in ``folder``, with all that a step needs; ``reference`` is a capture that was made elsewhere."""
+    given = reference.resolve() if reference is not None else None
+    original, copied = folder / "original", folder / "target"
+    if machine.for_tensorflow:
+        return TensorFlowBench(
+            plan=plan,
+            devices=machine.devices,
+            work=folder,
+            reference=original,
+            target=copied,
+            simulated=machine.simulated,
+            timeout=timeout,
+            cards=cards,
+            short=short,
+            given=given,
+        )
+    return Bench(
+        plan=plan,
+        devices=machine.devices,
+        work=folder,
+        reference=original,
+        target=copied,
+        reference_device="cuda" if machine.devices.cuda else "cpu",
+        simulated=machine.simulated,
+        timeout=timeout,
+        iterations=iterations,
+        cards=cards,
+        given=given,
+        short=short,
+    )
 
 
 def _report(
