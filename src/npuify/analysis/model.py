@@ -10,7 +10,7 @@ from npuify.analysis.engine import Engine, Key, Project, Reach
 from npuify.analysis.evaluate import evaluate
 from npuify.analysis.files import FUNCTIONS, FileModel, Function
 from npuify.analysis.flow.devices import denotes_device
-from npuify.analysis.flow.flows import Flow, callees, flow_of
+from npuify.analysis.flow.flows import callees, flow_of
 from npuify.analysis.flow.holders import Holders, holders_of
 from npuify.analysis.flow.uses import looked_up_by_device, uses_of
 from npuify.analysis.targets import bound_to
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from npuify.analysis.flow.destinations import Uses
+    from npuify.analysis.flow.occurrences import Flow
     from npuify.analysis.targets import Bound
     from npuify.source.python.scopes import Scope
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import ast
-import posixpath
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from npuify.analysis.arguments import defaults_of, parameter_for
-from npuify.analysis.classes import lineage
 from npuify.analysis.engine import Reach
 from npuify.analysis.files import DEFINITIONS, FUNCTIONS
 from npuify.analysis.flow.device_names import LOOKING, OPTIONS, REGISTRIES
+from npuify.analysis.flow.occurrences import Flow, Occurrence, further
+from npuify.analysis.flow.readers import readers_of, readers_of_container
 from npuify.analysis.library.lookup import result_of
 from npuify.analysis.library.table import LAYERS, MEMBERS, Gives
-from npuify.analysis.values import MODELS, OBJECTS, Kind, Step, one
+from npuify.analysis.values import OBJECTS, Kind, Step, one
 from npuify.language import phrase
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from npuify.analysis.engine import Engine
     from npuify.analysis.files import FileModel, Function
-    from npuify.analysis.values import Place, Value
+    from npuify.analysis.values import Value
 
 _HANDED_ON = frozenset((Gives.FIRST, Gives.WRAPPED, Gives.COPY, Gives.LIKE_FIRST))
 MOST = 300
@@ -32,28 +32,6 @@ _TAKING = frozenset(("get", "pop", "popleft", "setdefault", "__getitem__"))
 CHANGING_TEXT = frozenset(("format", "lower", "upper", "strip", "split"))
 _KEEPING = frozenset(name for name, result in MEMBERS[Kind.MODEL].items() if result is Gives.SELF)
 _GOING_THROUGH = frozenset(("values", "items", "enumerate", "list", "tuple", "reversed", "sorted", "iter", "copy"))
-
-
-class Occurrence(NamedTuple):
-    """An expression that has the value, or (``depth`` times) a container that holds it.
-
-    ``by_name`` says that names alone are followed, too: an attribute of that name of who knows which object, the option
-    of a program. ``sure`` is false where that was done.
-    """
-
-    node: ast.expr
-    file: FileModel
-    step: Step
-    depth: int = 0
-    by_name: bool = False
-    sure: bool = True
-
-
-class Flow(NamedTuple):
-    """Where a value goes; ``is_whole`` says that it was followed everywhere."""
-
-    occurrences: list[Occurrence]
-    is_whole: bool
 
 
 def flow_of(node: ast.expr, file: FileModel, model: Engine, *, by_name: bool = False) -> Flow:
@@ -106,12 +84,12 @@ def next_of(here: Occurrence, model: Engine) -> Iterator[Occurrence]:
             yield here._replace(node=_whole_operation(parent, file))
     elif isinstance(parent, ast.NamedExpr):
         yield here._replace(node=parent)
-        yield from _readers(parent.target, here, model)
+        yield from readers_of(parent.target, here, model)
     elif isinstance(parent, ast.Assign):
         for target in parent.targets:
-            yield from _readers(target, here, model)
+            yield from readers_of(target, here, model)
     elif isinstance(parent, (ast.AnnAssign, ast.AugAssign)) and parent.value is node:
-        yield from _readers(parent.target, here, model)
+        yield from readers_of(parent.target, here, model)
     elif isinstance(parent, (ast.List, ast.Tuple, ast.Set)):
         yield from _in_display(parent, here, model)
     elif (isinstance(parent, ast.Dict) and node in parent.values) or isinstance(parent, _COMPREHENSIONS):
@@ -131,7 +109,7 @@ def next_of(here: Occurrence, model: Engine) -> Iterator[Occurrence]:
     elif isinstance(parent, ast.Yield):
         yield from _returned(parent, here._replace(depth=here.depth + 1), model)
     elif isinstance(parent, ast.withitem) and here.depth and parent.optional_vars is not None:
-        yield from _readers(parent.optional_vars, here._replace(depth=here.depth - 1), model)
+        yield from readers_of(parent.optional_vars, here._replace(depth=here.depth - 1), model)
     elif isinstance(parent, (ast.For, ast.AsyncFor, ast.comprehension)) and node is parent.iter and here.depth:
         yield from _in_turn(parent.target, here, model)
     elif isinstance(parent, ast.arguments):
@@ -149,9 +127,9 @@ def _in_turn(target: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occu
     element = here._replace(depth=here.depth - 1)
     if isinstance(here.node, ast.Call) and isinstance(target, (ast.Tuple, ast.List)):
         for part in target.elts:
-            yield from _readers(part, element, model)
+            yield from readers_of(part, element, model)
     else:
-        yield from _readers(target, element, model)
+        yield from readers_of(target, element, model)
 
 
 def _in_display(display: ast.List | ast.Tuple | ast.Set, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
@@ -162,7 +140,7 @@ def _in_display(display: ast.List | ast.Tuple | ast.Set, here: Occurrence, model
         for target in parent.targets:
             if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == len(display.elts):
                 taken_apart = True
-                yield from _readers(target.elts[place], here, model)
+                yield from readers_of(target.elts[place], here, model)
         if taken_apart:
             return
     yield here._replace(node=display, depth=here.depth + 1)
@@ -189,7 +167,7 @@ def _as_argument(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Oc
     if word in _GOING_THROUGH and here.depth:
         yield here._replace(node=call)
     if word in ("append", "add", "insert") and isinstance(call.func, ast.Attribute):
-        yield from _readers_of_container(call.func.value, here._replace(depth=here.depth + 1), model)
+        yield from readers_of_container(call.func.value, here._replace(depth=here.depth + 1), model)
     if word == "dict":
         yield here._replace(node=call, depth=here.depth + 1)
     if word == "join" and here.depth and isinstance(call.func, ast.Attribute):
@@ -251,7 +229,7 @@ def uses_of_parameter(
     arg: ast.arg, function: Function, here: Occurrence, home: FileModel, text: str, model: Engine
 ) -> Iterator[Occurrence]:
     """Where a function reads one of its parameters."""
-    step = _further(here, home.place(arg), text)
+    step = further(here, home.place(arg), text)
     for node in reads(arg, function, home):
         yield here._replace(node=node, file=home, step=step)
 
@@ -288,7 +266,7 @@ def _read_as_option(call: ast.Call, here: Occurrence, model: Engine) -> Iterator
     for name in option_names(call, file):
         if len(name) < 2 or REGISTRIES.search(name):
             continue
-        step = _further(here, file.place(call), phrase("the option {name}", name=name))
+        step = further(here, file.place(call), phrase("the option {name}", name=name))
         for node in file.references(name):
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
                 yield here._replace(node=node, step=step, depth=0, sure=False)
@@ -310,7 +288,7 @@ def _returned(node: ast.Return | ast.Yield, here: Occurrence, model: Engine) -> 
     function = here.file.frame(node)
     if not isinstance(function, DEFINITIONS):
         return
-    step = _further(here, here.file.place(node), phrase("returned by {name}()", name=function.name))
+    step = further(here, here.file.place(node), phrase("returned by {name}()", name=function.name))
     for site in model.callers(function, here.file).of_kind(Kind.CALL_SITE):
         home = model.node(site.place, here.file)
         if home is not None and isinstance(home[1], ast.Call) and site.name in ("plain", "bound"):
@@ -326,124 +304,3 @@ def _whole_operation(node: ast.BinOp, file: FileModel) -> ast.BinOp:
     while isinstance(up, ast.BinOp) and not isinstance(up.op, ast.Div):
         node, up = up, file.parent(up)
     return node
-
-
-def _readers(target: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
-    """Where what is assigned to a target is read."""
-    if isinstance(target, ast.Name):
-        yield from _readers_of_name(target, here, model)
-    elif isinstance(target, ast.Attribute):
-        yield from _readers_of_attribute(target, here, model)
-    elif isinstance(target, ast.Subscript):
-        yield from _readers_of_container(target.value, here._replace(depth=here.depth + 1), model)
-    elif isinstance(target, (ast.Tuple, ast.List)) and here.depth:
-        for element in target.elts:
-            yield from _readers(element, here._replace(depth=here.depth - 1), model)
-
-
-def _readers_of_container(node: ast.expr, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
-    """Where a container is read that something is put into."""
-    yield here._replace(node=node)
-    if isinstance(node, (ast.Name, ast.Attribute)):
-        yield from _readers(node, here, model)
-
-
-def _readers_of_name(target: ast.Name, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
-    file, name = here.file, target.id
-    step = _further(here, file.place(target), phrase("assigned to {name}", name=name))
-    scope = file.scope(target)
-    found = scope.lookup(name)
-    owner = found[0] if found is not None else scope.module
-    for node in file.references(name):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            read = file.scope(node).lookup(name)
-            if (read[0] if read is not None else scope.module) is owner:
-                yield here._replace(node=node, file=file, step=step)
-    if owner.is_class and here.by_name and len(name) > 1 and not REGISTRIES.search(name):
-        for node in file.references(name):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                yield here._replace(node=node, file=file, step=step, sure=False)
-    if owner.is_class and model.reach is Reach.PROGRAM and isinstance(owner.node, ast.ClassDef):
-        yield from _readers_of_member(owner.node, name, here._replace(step=step), model)
-    if owner.parent is not None or model.reach is not Reach.PROGRAM:
-        return
-    qualified = f"{file.source.module}.{name}"
-    for other in _files_taking(name, file, model):
-        for node in other.references(name):
-            if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load):
-                if _is_imported(node, qualified, file, other, model):
-                    yield here._replace(node=node, file=other, step=step)
-
-
-def _readers_of_member(owner: ast.ClassDef, name: str, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
-    """Where other files read what a class binds in its body: ``Settings.PLACE``, ``Kind.GPU``."""
-    place = here.file.place(owner)
-    for other in model.files_with(f".{name}"):
-        if other is here.file:
-            continue
-        for node in other.references(name):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                if place in owners_of(node.value, other, model):
-                    yield here._replace(node=node, file=other)
-
-
-def _files_taking(name: str, file: FileModel, model: Engine) -> list[FileModel]:
-    """The other files that may have a name of a module: they say the module, or a package that hands the name on."""
-    *packages, module = file.source.module.split(".")
-    held = set(model.project.files_with(name.encode()))
-    folder = posixpath.dirname(file.relative)
-    is_passed_on = file.relative.endswith("__init__.py") or posixpath.join(folder, "__init__.py") in held
-    found = model.files_with(name, () if is_passed_on or not module else (module, *packages[-1:]))
-    return [other for other in found if other is not file]
-
-
-def _is_imported(
-    node: ast.Name | ast.Attribute, qualified: str, file: FileModel, other: FileModel, model: Engine
-) -> bool:
-    if isinstance(node, ast.Attribute):
-        place = file.place(file.source.tree)
-        return any(value.kind is Kind.MODULE and value.place == place for value in model.values(node.value, other))
-    found = other.scope(node).lookup(node.id)
-    return found is not None and any(
-        binding.kind == "import" and model.stands_for(binding.target.lstrip(".")) == qualified for binding in found[1]
-    )
-
-
-def _readers_of_attribute(target: ast.Attribute, here: Occurrence, model: Engine) -> Iterator[Occurrence]:
-    file, name = here.file, target.attr
-    if here.by_name and REGISTRIES.search(name):
-        return
-    step = _further(here, file.place(target), phrase("assigned to .{name}", name=name))
-    owners = owners_of(target.value, file, model)
-    others = {other.relative: other for other in model.files_with(f".{name}")}
-    files = {file.relative: file, **others} | {file.relative: file}  # the project may hold it with the text of before
-    for other in files.values():
-        for node in other.references(name):
-            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
-                read = owners_of(node.value, other, model) if owners else owners
-                if not owners or not owners.isdisjoint(read):
-                    yield here._replace(node=node, file=other, step=step, sure=here.sure and bool(owners))
-                elif here.by_name and not read and not _is_torchs(node.value, other, model):
-                    yield here._replace(node=node, file=other, step=step, sure=False)
-
-
-def _is_torchs(node: ast.expr, file: FileModel, model: Engine) -> bool:
-    """Whether an expression surely is a tensor or module of torch's own."""
-    values = model.values(node, file)
-    return values.only(Kind.TENSOR, *MODELS) and not any(value.definition is not None for value in values)
-
-
-def owners_of(node: ast.expr, file: FileModel, model: Engine) -> set[Place]:
-    """The classes of the project, with their bases, of what an expression stands for; empty where that is not known."""
-    found: set[Place] = set()
-    for value in model.values(node, file):
-        home = model.definition(value, file)
-        if home is not None and isinstance(home[1], ast.ClassDef):
-            found |= {one_[0].place(one_[1]) for one_ in lineage((home[0], home[1]), model)}
-        elif value.kind is Kind.MODULE and value.place is not None:
-            found.add(value.place)
-    return found
-
-
-def _further(here: Occurrence, place: Place, text: str) -> Step:
-    return Step(place, text, here.step, here.step.length + 1)

@@ -12,7 +12,7 @@ from npuify.knowledge.frameworks.owners import device_arguments, framework_of, f
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
     from npuify.analysis.files import FileModel
-    from npuify.analysis.flow.flows import Occurrence
+    from npuify.analysis.flow.occurrences import Occurrence
     from npuify.knowledge.frameworks.owners import Framework
 
 _HANDING_ON = (ast.IfExp, ast.BoolOp, ast.List, ast.Tuple, ast.Starred)

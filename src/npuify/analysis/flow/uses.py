@@ -36,16 +36,16 @@ from npuify.analysis.flow.flows import (
     followed,
     leaves,
     next_of,
-    owners_of,
 )
 from npuify.analysis.flow.owners import owner_of, owner_of_given_table, owner_of_object
+from npuify.analysis.flow.readers import owners_of
 from npuify.language import phrase
 
 if TYPE_CHECKING:
     from npuify.analysis.engine import Engine
     from npuify.analysis.files import FileModel
     from npuify.analysis.flow.destinations import Seen
-    from npuify.analysis.flow.flows import Occurrence
+    from npuify.analysis.flow.occurrences import Occurrence
     from npuify.analysis.values import Place
 
 
