@@ -273,7 +273,12 @@ class TestStates:
 
     @pytest.mark.parametrize(
         "text",
-        ["'device=cuda'.split('=')[1]", "json.loads('{\"device\": \"cuda\"}')['device']", "' cuda cpu'.split()[0]"],
+        [
+            "'device=cuda'.split('=')[1]",
+            "json.loads('{\"device\": \"cuda\"}')['device']",
+            "' cuda cpu'.split()[0]",
+            "('cpu,cuda'.rsplit)(',', 1)[-1]",
+        ],
     )
     def test_a_text_that_code_takes_apart_is_told_of(self, text: str, tmp_path: Path) -> None:
         entries = ledger(tmp_path, f"import json\nimport torch\ntorch.ones(1).to({text})\n")

@@ -133,7 +133,7 @@ class Machines:
         account.programs += len(good)
         account.rejected += len(seeds) - len(good)
         cases = [self._migrated(seed, sources[seed], style) for seed in good for style in styles]
-        for case, after in self._after(cases, before):
+        for case, after, by in self._after(cases, before):
             then = before[case.seed]
             if case.defects:
                 reason = "; ".join(case.defects)
@@ -142,7 +142,6 @@ class Machines:
             if not _differs(then, after):
                 account.untouched[case.style] += 1
                 continue
-            by = _told(case, then, after)
             difference = Difference(
                 case.seed,
                 case.style,
@@ -165,18 +164,25 @@ class Machines:
         left = [one for one in draft.left() if one.code in _ELSEWHERE or impact_of(one) is not Impact.GOES_ON]
         return _Case(seed, style, target, texts, left, [f"{one.file}: {one.message}" for one in draft.errors()])
 
-    def _after(self, cases: list[_Case], before: dict[int, Ran]) -> Iterator[tuple[_Case, Ran]]:
-        """What each does. Where nothing tells of a difference it runs again: apart from most, then alone.
+    def _after(self, cases: list[_Case], before: dict[int, Ran]) -> Iterator[tuple[_Case, Ran, dict[str, int]]]:
+        """What each does, and which codes tell of a difference.
+
+        Where none does it runs again: apart from most, then alone.
 
         Others of its process may have to do with it.
         """
         ran = self._together(cases)
-        again = self._together([case for case in cases if _is_silent(case, before[case.seed], ran[case.folder])])
+        by = {case.folder: _told(case, before[case.seed], ran[case.folder]) for case in cases}
+        silent = [case for case in cases if _differs(before[case.seed], ran[case.folder]) and not by[case.folder]]
+        again = self._together(silent)
         for case in cases:
             then, after = before[case.seed], again.get(case.folder, ran[case.folder])
-            if case.folder in again and _is_silent(case, then, after):
+            if case.folder not in again:
+                yield case, after, by[case.folder]
+                continue
+            if _differs(then, after) and not _told(case, then, after):
                 (after,) = self._run(self.npu, [case.folder])
-            yield case, after
+            yield case, after, _told(case, then, after)
 
     def _together(self, cases: list[_Case]) -> dict[Path, Ran]:
         """What each does. Those that change torch for the process run apart from those that have to do without."""
@@ -237,12 +243,10 @@ def _differs(before: Ran, after: Ran) -> bool:
     return after.plain != before.plain or bool(after.error)
 
 
-def _is_silent(case: _Case, before: Ran, after: Ran) -> bool:
-    return _differs(before, after) and not _told(case, before, after)
-
-
 def _told(case: _Case, before: Ran, after: Ran) -> dict[str, int]:
-    """The codes of the findings that name the place, with how many names lead from there to it."""
+    """The codes of the findings that name the place of a difference, with how many names lead from there to it."""
+    if not _differs(before, after):
+        return {}
     found: dict[str, set[tuple[str, int]]] = {}
     for one in case.left:
         if not after.error or one.code not in _ELSEWHERE:

@@ -75,6 +75,11 @@ SEEDS = (
         960789,
         960922,
         961103,
+        3200322,
+        3400908,
+        3401441,
+        3401900,
+        3402384,
     ),
 )
 """Programs that once did otherwise in silence."""

@@ -10,6 +10,7 @@ import npuify
 from npuify import knowledge
 from npuify.model import Severity
 from npuify.options import Options
+from npuify.rewrite.plan import Draft
 
 from ..harness import findings, output
 
@@ -321,6 +322,16 @@ def test_a_device_of_settings_that_reaches_cuda_is_told_of(device: str, is_told:
     assert bool(told) is is_told
 
 
+def test_what_this_run_puts_beside_a_place_is_no_support_of_the_project(tmp_path: Path) -> None:
+    """It is as grave as it was; edits beside it are no proof that the project treats the NPU by itself."""
+    sought = "    if 'cuda' in (  # the text\n        str(device)\n    ):\n        return 2\n"
+    typed = "    if isinstance(device, torch.device) and device.type == 'cuda':\n        return 1\n    return 0\n"
+    text = f"import torch\n\n\ndef kind(device):\n{sought}{typed}\n\nkind(str(torch.ones(2).cuda().device))\n"
+    (tmp_path / "train.py").write_text(text)
+    (left,) = Draft(tmp_path, Options(style="auto", jobs=1, cache=False)).left()
+    assert (left.code, left.severity) == ("NPU120", Severity.WARNING)
+
+
 def test_a_device_that_is_made_from_itself(tmp_path: Path) -> None:
     """Comparing it is no reason to look for what it is made from without end."""
     made = "def f(value, device=None):\n    device = torch.device('cuda') if device is None else torch.device(device)\n"
@@ -333,6 +344,8 @@ def test_a_device_that_is_made_from_itself(tmp_path: Path) -> None:
     [
         ("dist.broadcast(x, src=0)", "2.13.0", True),
         ("dist.broadcast_object_list([x], src=0)", "2.14.0", True),
+        ("((dist).broadcast)(x, src=0)", "2.14.0", True),
+        ("dist.broadcast (x, src=0)", "2.14.0", True),
         ("dist.broadcast(x, src=0)", "2.7.1.post11", False),
         ("dist.all_reduce(x)", "2.14.0", False),
         ("torch.broadcast_tensors(x, x)", "2.14.0", False),

@@ -228,7 +228,17 @@ def _of_chip(rules: Iterable[Rule], soc: str) -> list[Rule]:
 
 
 def _with_words(rule: Rule) -> _RuleWords:
-    return _RuleWords(rule, frozenset(map(str.encode, rule.words)), frozenset(map(str.encode, rule.also_in_file)))
+    return _RuleWords(rule, _spelled(rule.words), _spelled(rule.also_in_file))
+
+
+def _spelled(words: Iterable[str]) -> frozenset[bytes]:
+    """The words as bytes; one that ends as a call begins is found in ``load (f)`` and ``(load)(f)``, too."""
+    found = set(words)
+    for word in words:
+        name, call = word.rstrip("()"), word[len(word.rstrip("()")) :]
+        if call in ("(", "()") and name:
+            found |= {f"{name}{between}{call}" for between in (" ", ")", " )")}
+    return frozenset(map(str.encode, found))
 
 
 def _skippable_words(rules: Iterable[_RuleWords]) -> dict[bytes, SkipIf]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from npuify.model import Edit, Position
+from npuify.model import Edit, Position, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,31 +45,40 @@ def still_to_do(
         python: whether it is Python.
     """
     wanted = {id(finding) for finding in made}
-    offered = [finding for finding in found if finding.edits and id(finding) not in wanted]
-    left = _still_offered(last, offered, before, after, offsets)
     unmade = [finding for finding in found if id(finding) not in wanted]
+    left = _still_offered(last, unmade, before, after, offsets)
     hidden = _hidden(left, unmade, changes, before, after, offsets) if python else []
     return sorted([*left, *hidden], key=lambda one: (one.start, one.end, one.code)) if hidden else left
 
 
 def _still_offered(
-    left: Sequence[Finding], offered: Sequence[Finding], before: Text, after: Text, offsets: OffsetMap
+    left: Sequence[Finding], unmade: Sequence[Finding], before: Text, after: Text, offsets: OffsetMap
 ) -> list[Finding]:
-    """What is left, with the edits to review that the first round ``offered``.
+    """What is left, with the edits to review that the first round offered, and as grave as it was there.
 
     An NPU name that was put beside such a place makes it look as if the project had treated the NPU by itself.
     """
-    firsts = {(finding.start, finding.code): finding for finding in offered}
+    firsts = {(finding.start, finding.code): finding for finding in unmade}
     result = []
     for finding in left:
         place = after.offset(finding.start.line, finding.start.column)
         origin = before.position(offsets.original(place))
         first = None if finding.edits else firsts.get((Position(*origin), finding.code))
         moved = () if first is None else _moved(first.edits, place - before.offset(*origin), after.data)
-        result.append(
-            finding if first is None or not moved else replace(first, start=finding.start, end=finding.end, edits=moved)
-        )
+        if first is None or not (moved or _is_only_softened(finding, first)):
+            result.append(finding)
+        else:
+            result.append(replace(first, start=finding.start, end=finding.end, edits=moved))
     return result
+
+
+def _is_only_softened(finding: Finding, first: Finding) -> bool:
+    """Whether the same is said as at first, and besides that the code around treats the NPU: by an edit of this run."""
+    return (
+        not first.edits
+        and finding.severity is Severity.INFO is not first.severity
+        and finding.message.startswith(first.message)
+    )
 
 
 def _moved(edits: Sequence[Edit], by: int, data: bytes) -> tuple[Edit, ...]:

@@ -17,6 +17,7 @@ from npuify.rules.common.defaults.conditions import only_with
 from npuify.rules.common.device_options import is_device_default
 from npuify.rules.common.helper_branches import only_on_npu
 from npuify.rules.common.npu_support import prepared_for_npu
+from npuify.rules.devices.device_names.handed_keys import hands_out_devices
 from npuify.styles import restyle
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _value_of_unread_table(node: ast.AST, file: PythonFile) -> bool:
     An entry changes as a whole, so its value is as safe as its key.
     """
     entry = device_table_entry(node, file.model)
-    return entry is not None and not file.looked_up_by_device(entry[1])
+    return entry is not None and not (file.looked_up_by_device(entry[1]) or hands_out_devices(entry[1], file))
 
 
 def _with_fitting_quotes(node: ast.AST, edits: tuple[Edit, ...], file: PythonFile) -> tuple[Edit, ...]:

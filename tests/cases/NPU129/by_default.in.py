@@ -15,3 +15,14 @@ x = torch.ones(1, device=os.getenv("MY_DEVICE", "cuda:0"))
 print(globals()["show_" + str(os.getenv("MY_DEVICE", "cuda:0")).split(":")[0]]())
 print(globals()["show_" + os.environ.get("MY_MODE", "cpu")]())
 print(globals()["show_" + os.getenv("MODE", "plain")]())
+
+
+class Place:
+    def __getitem__(self, key):
+        return getattr(self, key)
+
+
+place = Place()
+print((globals)()["show_" + str(place["device"]).split(":")[0]]())
+print((globals())[f"show_{str(place['device']).split(':')[0]}"]())
+print(globals()["draw_" + str(place["device"]).split(":")[0]]())

@@ -28,7 +28,7 @@ _CODE = re.compile(
 """What in a text of several words may be code, a command or a variable."""
 _DEVICE = re.compile(rb"(?i)(?:cuda|gpu|nccl|nvidia)(?::.*)?|[\w:,]*(?:cuda|cpu):(?:nccl|gloo)[\w:,]*", re.DOTALL)
 _TAKEN_APART = re.compile(
-    rb"[\s)]*\.\s*(?:r?split|splitlines|r?partition|[lr]?strip|replace|removeprefix|removesuffix|lower|upper|casefold|title|capitalize|swapcase|translate|format|format_map|encode)\("
+    rb"[\s)]*\.\s*(?:r?split|splitlines|r?partition|[lr]?strip|replace|removeprefix|removesuffix|lower|upper|casefold|title|capitalize|swapcase|translate|format|format_map|encode)[\s)]*\("
 )
 """What follows a text that code reads."""
 _SOUGHT_IN = re.compile(rb"[\s)]*\.\s*(?:r?find|r?index|count|__contains__|startswith|endswith)[\s)]*\(")

@@ -129,7 +129,9 @@ def _within(
         return None  # it says what the program does, which stays
     start, end = file.source.start(compare), file.source.end(compare)
     whole = file.source.segment(start, end)
-    if "\n" in whole or in_formatted_string(node, file) or not _repeatable(text):
+    # Parentheses over several lines are not needed around a call.
+    is_long = "\n" in file.code(text) or ("\n" in whole and "#" in whole)
+    if is_long or in_formatted_string(node, file) or not _repeatable(text):
         return diagnostic._replace(
             edits=(), severity=Severity.WARNING, advice=phrase('look for "{other}" as well', other=other)
         )

@@ -11,6 +11,7 @@ from npuify.language import phrase
 from npuify.rules.common.edits.elements import behind_element
 from npuify.rules.common.edits.statements import indentation, line_after
 from npuify.rules.common.helper_branches import helper
+from npuify.rules.devices.device_names.handed_keys import hands_out_devices
 from npuify.styles.branches import choice
 from npuify.styles.spelling import REPLACED, device_type, formatted, in_annotation, in_formatted_string, literal
 
@@ -31,7 +32,10 @@ def device(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> list[Edit
         return _ODD
     parent = file.parent(node)
     if isinstance(parent, ast.Dict) and node in parent.keys and is_device_table(parent):
-        return table_entry(node, parent, file)
+        # With an entry for either, one of the two would be handed out that the machine has not.
+        handed_out = hands_out_devices(parent, file) and len(diagnostic.edits) == 1
+        if not handed_out:
+            return table_entry(node, parent, file)
     listed = _beside(node, "cuda", "npu", file)
     if listed is not None:
         return listed

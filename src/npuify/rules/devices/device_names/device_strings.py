@@ -16,6 +16,7 @@ from npuify.rules.common.cuda_builds import opens_cuda_build
 from npuify.rules.common.edits.renaming import replace_in_literal
 from npuify.rules.common.lightning import asked_of_lightning
 from npuify.rules.common.refusals import opens_refusal, refused_test
+from npuify.rules.devices.device_names.handed_keys import hands_out_devices
 from npuify.rules.devices.device_names.held import device_shape, is_held_against_devices, says_device
 from npuify.rules.devices.device_names.option_help import help_edits, option_name, option_of_choice
 from npuify.rules.registry import rule
@@ -233,8 +234,11 @@ def _word(node: ast.expr) -> str:
 
 
 def is_looked_up(table: ast.Dict, file: PythonFile) -> bool:
-    """Whether a table is looked up with a device's type, which another file may hand to the function that does it."""
-    if file.looked_up_by_device(table):
+    """Whether a table is looked up with a device's type, which another file may hand to the function that does it.
+
+    Or it is gone through, and its keys are devices then.
+    """
+    if file.looked_up_by_device(table) or hands_out_devices(table, file):
         return True
     here = [one.node for one in file.reaching(Reach.FILE).flow(table, file.model).occurrences if one.file is file.model]
     keys = []

@@ -39,7 +39,7 @@ _OWNER = re.compile(rb"\s*[\w.]+\s*,")
 _TABLE_OF = re.compile(rb"[\w.]*\)")
 _NOT_LOOKED_INTO = re.compile(rb"\s*(?:[),:=\]}\n]|\.(?!get\())")
 """What follows a table of names that is neither indexed nor asked for one."""
-_LOOKED_INTO = re.compile(rb"\s*(?:\[|\.get\()")
+_LOOKED_INTO = re.compile(rb"[\s)]*(?:\[|\.get\()")
 
 
 _OF_CLASSES = frozenset(("__name__", "__qualname__", "__module__", "__doc__"))
@@ -140,6 +140,10 @@ def name_made_of_device_type(
         return
     name = _name_in(node, file) if not isinstance(node, ast.Dict) else None
     made = _made(name, file) if name is not None else None
+    made_up = _made_up_for_devices(name, file) if name is not None and made is None else None
+    if made_up is not None:
+        yield made_up
+        return
     if made is None:
         yield from looked_up_by_type(node, file, _says_type, _edits)
         return
@@ -159,6 +163,35 @@ def name_made_of_device_type(
         phrase("a name is made of a device's type here, and the program has {whole} only", whole=whole)
         if edits
         else "a name is made of a device's type here; on an NPU it is another one",
+        edits=edits,
+        safety=Safety.SAFE if edits else Safety.MANUAL,
+        subject="cuda",
+        advice="" if edits else "see to it that what is looked up is there with npu in its name",
+    )
+
+
+def _made_up_for_devices(name: ast.expr, file: PythonFile) -> Diagnostic | None:
+    """A name with a part of something unknown: ``"run_" + str(place).split(":")[0]``.
+
+    Where the program has both the one with ``cuda`` and with ``cpu`` that tells what the part is. On a text that does
+    not say ``npu`` the edit does nothing.
+    """
+    parts = _parts(_written(name, file))
+    texts = [_text([part], file) for part in parts]
+    if len(parts) < 2 or texts.count(None) != 1:
+        return None
+    at = texts.index(None)
+    if _whole(parts[at]) is parts[at]:
+        return None
+    before, behind = "".join(filter(None, texts[:at])), "".join(filter(None, texts[at + 1 :]))
+    cuda, cpu, npu = (_is_said(f"{before}{word}{behind}", file) for word in ("cuda", "cpu", "npu"))
+    if not (cuda and cpu) or npu:
+        return None
+    edits = _edits(parts[at], file)
+    whole = f"{before}cuda{behind}"
+    return file.report(
+        parts[at],
+        phrase("a name is made of a device's type here, and the program has {whole} only", whole=whole),
         edits=edits,
         safety=Safety.SAFE if edits else Safety.MANUAL,
         subject="cuda",
@@ -216,10 +249,7 @@ def _name_in(node: ast.Call | ast.Subscript, file: PythonFile) -> ast.expr | Non
 
 def _made(node: ast.expr, file: PythonFile) -> _Made | None:
     """How a text is made of a device's type; None where it is not."""
-    if isinstance(node, ast.Name):
-        given = [value for value in file.assigned(node) if value is not None and not isinstance(value, ast.Name)]
-        return _made(given[0], file) if len(given) == 1 else None
-    parts = _parts(node)
+    parts = _parts(_written(node, file))
     if len(parts) < 2:
         return None  # getattr(torch, x.device.type): what has that name for CUDA has one for the NPU, too
     kinds = [i for i, part in enumerate(parts) if not isinstance(part, ast.Constant) and _says_type(part, file)]
@@ -227,6 +257,14 @@ def _made(node: ast.expr, file: PythonFile) -> _Made | None:
         return None
     at = kinds[0]
     return _Made(parts[at], _text(parts[:at], file), _text(parts[at + 1 :], file))
+
+
+def _written(node: ast.expr, file: PythonFile) -> ast.expr:
+    """Where a name gets its only value, that value."""
+    if not isinstance(node, ast.Name):
+        return node
+    given = [value for value in file.assigned(node) if value is not None and not isinstance(value, ast.Name)]
+    return _written(given[0], file) if len(given) == 1 else node
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
