@@ -54,6 +54,7 @@ MODULES = (
     "rules.environment.read_files",
     "rules.devices.libraries",
     "rules.stacks.foreign_words",
+    "rules.stacks.device_words",
     "rules.stacks.handed_devices",
     "rules.stacks.arguments",
     "rules.stacks.mixed",

@@ -35,6 +35,8 @@ _WITHOUT_TORCH = (
         b"tf_xla_flags",
         b"tf_enable_auto_mixed",
         b"tf_determin",
+        b"vllm_",
+        b"flags_selected_gpus",
     ),
 )
 """Words that matter also in a file that does not speak of torch."""

@@ -37,7 +37,7 @@ def torch_requirement(root: Path | str) -> TorchRequirement | None:
     """What the project at ``root`` asks of torch, or None where it does not say.
 
     Looked at in this order: requirements*.txt (also in ``requirements/``), pyproject.toml (PEP 621, dependency groups,
-    Poetry), setup.cfg, setup.py (literal values only), environment*.yml, Pipfile, what a Dockerfile beside them pins
+    Poetry), setup.cfg, setup.py (literal values only), *environment*.yml, Pipfile, what a Dockerfile beside them pins
     where it calls pip. The first that pins wins; where none
     pins, the first that names torch. A file that cannot be read or understood is passed over.
     """
@@ -65,7 +65,7 @@ def _all(folder: Path) -> Iterator[TorchRequirement]:
         if file.is_file():
             for specifier, line in read(_text(file)):
                 yield TorchRequirement(specifier, name, line)
-    for pattern in ("environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml"):
+    for pattern in ("*environment*.yml", "*environment*.yaml", "*conda*.yml", "*conda*.yaml"):
         for file in sorted(folder.glob(pattern)):
             for specifier, line in _in_environment(_text(file)):
                 yield TorchRequirement(specifier, _name(file, folder), line)

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.analysis.flow.flows import flow_of
+from npuify.analysis.flow.graphs import is_graph
 from npuify.knowledge.frameworks.owners import device_arguments, framework_of, frameworks, methods, tables, words
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ def owner_of_call(call: ast.Call, file: FileModel) -> Framework | None:
     name = file.source.qualname(call.func)
     found = framework_of(name) if name else None
     if found is None and isinstance(call.func, ast.Attribute):
+        if call.func.attr == "to" and is_graph(call.func.value, file):
+            return frameworks()["dgl"]
         found = methods().get(call.func.attr)
         if found is not None and not any(
             module.rpartition(".")[2].encode() in file.source.data for module in found.modules

@@ -82,6 +82,18 @@ _WORDS = (
     b"sparse_attention",
     b"dynamo_backend",
     b"xla_python_client",
+    b"jax_platform",
+    b"flags_",
+    b"visible_devices",
+    b"huggingfaceserver",
+    b"ray-llm",
+    b"n-gpu-layers",
+    b" -ngl ",
+    b"ggml_cuda",
+    b"llama_cu",
+    b"accelerators:",
+    b"sgl_",
+    b"onnx2trt",
     b"mim install",
     b"text-generation-inference",
     b"tritonserver",
@@ -116,7 +128,9 @@ _NO_SETTINGS = frozenset(
     )
 )
 """Files of tools that have nothing to do with devices."""
-_DEPENDENCIES = re.compile(r"(?:^|/)(?:environment|conda|meta)[\w.-]*\.ya?ml$|\.lock$|(?:^|/)(?:Cargo|Pipfile)[\w.]*$")
+_DEPENDENCIES = re.compile(
+    r"(?:^|/)(?:(?:[\w.-]*[-_.])?(?:environment|conda)|meta)[\w.-]*\.ya?ml$|\.lock$|(?:^|/)(?:Cargo|Pipfile)[\w.]*$"
+)
 
 
 _OF_JOBS = frozenset(("env", "variables", "environment"))

@@ -51,6 +51,8 @@ class VllmSet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     torch_npu_also: str = ""
     """What the plug-in's documentation and image have in the place of what its wheel asks for."""
     transformers: str = ""
+    opencv: str = ""
+    """The newest opencv-python-headless that the plug-in takes; empty: it says nothing of it."""
     """What the wheels of the plug-in and of vLLM both take; empty: not looked up."""
 
     @property
@@ -141,6 +143,19 @@ class VllmAim(NamedTuple):
         """
         rows = (row for row in engine_arguments().get(name, ()) if of_class or not row.class_only)
         return next((row for row in rows if row.means(value) and self._tells(row)), None)
+
+    def arguments(self, name: str, value: str | None, *, of_class: bool = False) -> tuple[EngineArgument, ...]:
+        """As :meth:`argument`, all that is known: a table of settings may hold several that change.
+
+        Where a row is about any value, or a value is no table, it is the first alone.
+        """
+        rows = tuple(
+            row
+            for row in engine_arguments().get(name, ())
+            if (of_class or not row.class_only) and row.means(value) and self._tells(row)
+        )
+        several = value is not None and ("{" in value or "=" in value or "(" in value)
+        return rows if several and all(row.values and row.action == "tell" for row in rows) else rows[:1]
 
     def _narrowed(self, specifier: str) -> str:
         from packaging.specifiers import InvalidSpecifier, SpecifierSet

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PATTERNS: Final = (
     *("requirements.txt", "*requirements*.txt", "requirements/*.txt", "constraints.txt", "pyproject.toml", "setup.py"),
-    *("setup.cfg", "environment*.yml", "environment*.yaml", "conda*.yml", "conda*.yaml", "Pipfile", "*Dockerfile*"),
+    *("setup.cfg", "*environment*.yml", "*environment*.yaml", "*conda*.yml", "*conda*.yaml", "Pipfile", "*Dockerfile*"),
 )
 _ONLY_1: Final = re.compile(
     rb"\btf1?\.(?:Session|InteractiveSession|placeholder|contrib|app\.|flags\b|ConfigProto|GPUOptions|get_variable\b|"

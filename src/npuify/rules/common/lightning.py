@@ -30,7 +30,12 @@ def asked_of_lightning(node: ast.AST | None, file: PythonFile) -> str:
     if not isinstance(node, ast.keyword) or node.arg not in ("accelerator", "gpus") or not file.contains(b"lightning"):
         return ""
     call = _call_of(node, file)
-    name = (file.qualname(call.func) or "") if call is not None else ""
+    return lightning_class(call, file) if call is not None else ""
+
+
+def lightning_class(call: ast.Call, file: PythonFile) -> str:
+    """The name of Lightning's class that a call makes an object of: its Trainer or Fabric; empty for any other."""
+    name = file.qualname(call.func) or ""
     if name.partition(".")[0] not in _LIGHTNING or name.rpartition(".")[2] not in ("Trainer", "Fabric"):
         return ""
     return "" if _own(_LIGHTNING, file) else name

@@ -54,7 +54,7 @@ def _words() -> tuple[str, ...]:
     Severity.ERROR,
     words=_words(),
     also_in_file=tuple(
-        sorted({*(row.package for row in arguments()), *(one for on in _STANDS_ON.values() for one in on)})
+        sorted({*(row.package.lower() for row in arguments()), *(one for on in _STANDS_ON.values() for one in on)})
     ),
     without_torch=True,
     evidence=Evidence.DOCUMENTED,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.common.lightning import _own, asked_of_lightning
+from npuify.rules.common.defaults.conditions import by_default
+from npuify.rules.common.lightning import _own, asked_of_lightning, lightning_class
 from npuify.rules.registry import rule
 
 if TYPE_CHECKING:
@@ -30,20 +31,24 @@ _LIGHTNING_STEPS = (
     "lightning-accelerator",
     Safety.MANUAL,
     Severity.ERROR,
-    words=("accelerator=", "gpus="),
+    words=("accelerator=", "gpus=", "trainer(", "fabric("),
     also_in_file=("lightning",),
     evidence=Evidence.REPORTED,
     source="Lightning issue 19498 and pull request 19308, closed without an NPU accelerator",
 )
-def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
+def lightning_accelerator(node: ast.keyword | ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     """Lightning's Trainer or Fabric requests a GPU; Lightning has no accelerator for NPUs.
 
-    With ``accelerator="auto"`` it silently uses the CPU.
+    With ``accelerator="auto"``, and where none is named, it silently uses the CPU.
     """
+    if isinstance(node, ast.Call):
+        yield from _without_accelerator(node, file)
+        return
     name = asked_of_lightning(node, file)
     if not name:
         return
-    value = node.value.value if isinstance(node.value, ast.Constant) else None
+    known = node.value if isinstance(node.value, ast.Constant) else by_default(node.value, file)
+    value = known.value if known is not None else None
     if node.arg == "gpus":
         if value in (0, None) and isinstance(node.value, ast.Constant):
             return
@@ -60,6 +65,24 @@ def lightning_accelerator(node: ast.keyword, file: PythonFile) -> Iterator[Diagn
         node.value,
         message,
         severity=Severity.WARNING if value == "auto" else Severity.ERROR,
+        subject=name,
+        advice=_LIGHTNING_STEPS,
+    )
+
+
+def _without_accelerator(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """``Trainer(max_epochs=3)``: told once for each file, since programs of Lightning make many."""
+    name = lightning_class(node, file)
+    given = {one.arg for one in node.keywords}
+    if not name or node.args or not given.isdisjoint((None, "accelerator", "gpus", "tpu_cores", "strategy")):
+        return
+    if file.recall((name, "no accelerator")):
+        return
+    file.remember((name, "no accelerator"), True)
+    yield file.report(
+        node.func,
+        "where no accelerator is named, Lightning takes the CPU on an NPU machine, and says so in its log only",
+        severity=Severity.WARNING,
         subject=name,
         advice=_LIGHTNING_STEPS,
     )
@@ -142,6 +165,7 @@ _DEEPSPEED_BUILDERS = frozenset(
     Safety.MANUAL,
     Severity.ERROR,
     words=("deepspeed.ops",),
+    without_torch=True,
     evidence=Evidence.DOCUMENTED,
     source="DeepSpeed, op_builder/npu: async_io, fused_adam, inference, and the CPU's Adam, Adagrad and Lion",
 )

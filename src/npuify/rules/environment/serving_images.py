@@ -59,6 +59,19 @@ _OTHERS = {
         "TensorRT has no build for Ascend",
         "convert ONNX with atc --framework=5 --soc_version=..., or leave TensorRT out and use torch_npu",
     ),
+    re.compile(r"(?:docker\.io/)?kserve/huggingfaceserver(?::\S*gpu\S*)?"): _Other(
+        "KServe's server of Hugging Face models is built for CUDA",
+        "serve with vllm serve of quay.io/ascend/vllm-ascend, which speaks the API of OpenAI",
+    ),
+    re.compile(r"(?:docker\.io/)?(?:rayproject/ray-llm|anyscale/ray-llm)\S*"): _Other(
+        "Ray's image for language models is built for CUDA",
+        "build an image on quay.io/ascend/vllm-ascend with pip install ray[serve]",
+        has_build=True,
+    ),
+    re.compile(r"(?:nvcr\.io|ghcr\.io)/nvidia/(?:jax|t5x|pax|maxtext)\S*"): _Other(
+        "JAX has no build for Ascend",
+        "take an image of Python: JAX computes on the CPU there; or port the model to PyTorch",
+    ),
 }
 WITHOUT_BUILD = (
     "leave it until the image is replaced: no build of it for NPUs is there, and what serves in its place gets the NPUs"

@@ -26,7 +26,7 @@ from npuify.rules.packages.replaced_uses import safety_of_leaving
 from npuify.rules.packages.tensorflow_set import NAMES as TENSORFLOW_NAMES
 from npuify.rules.packages.tensorflow_set import is_on_tensorflow, judge_tensorflow
 from npuify.rules.packages.torch_set import judge_indexes, judge_torch
-from npuify.rules.packages.vllm_set import DECIDED_BY_VLLM, judge_beside_vllm, judge_vllm
+from npuify.rules.packages.vllm_set import DECIDED_BY_VLLM, judge_beside_vllm, judge_plugin_alone, judge_vllm
 from npuify.rules.run import Result
 from npuify.source.requirements import Spot, UnreadableRequirements, format_of, read
 from npuify.source.requirements.entry import normal
@@ -98,6 +98,7 @@ def judge(file: DependencyFile, tensorflow: str = "") -> list[Finding]:
     found: list[Finding] = [] if file.is_for_other_devices else list(judge_paddle(file))
     beside_vllm = not with_vllm and not file.is_for_other_devices and bool(file.vllm.required or file.vllm.target)
     found += [
+        *(judge_plugin_alone(file) if not with_vllm else ()),
         *(judge_vllm(file) if with_vllm else judge_beside_vllm(file) if beside_vllm else judge_torch(file)),
         *judge_indexes(file),
     ]

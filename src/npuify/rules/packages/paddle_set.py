@@ -109,6 +109,7 @@ def judge_paddle(file: DependencyFile) -> Iterator[Finding]:
             ),
         )
 
+    yield from _plugin_of_another(file)
     for match in _CUDA_INDEX.finditer(file.document.text):
         yield file.report(
             PADDLE,
@@ -116,6 +117,27 @@ def judge_paddle(file: DependencyFile) -> Iterator[Finding]:
             phrase("{group} is Paddle's index of builds for CUDA", group=match.group(1)),
             spots=[Spot(*match.span(1), "cpu")],
             subject="paddlepaddle-gpu",
+        )
+
+
+def _plugin_of_another(file: DependencyFile) -> Iterator[Finding]:
+    """The plug-in is built against one Paddle: of another number it is not loaded."""
+    wanted = [_BUILD.match(one.specifier or "") for one in file.named("paddlepaddle", "paddlepaddle-gpu")]
+    pinned = {match["version"] for match in wanted if match is not None}
+    for entry in file.named("paddle-custom-npu"):
+        match = _BUILD.match(entry.specifier or "")
+        if len(pinned) != 1 or (match is not None and match["version"] in pinned):
+            continue
+        version = min(pinned)
+        yield file.report(
+            PADDLE,
+            entry,
+            phrase("the plug-in has to have Paddle's own version, {version}: another is not loaded", version=version),
+            spots=[file.version(entry, f"=={version}")] if entry.dialect != "conda" else None,
+            evidence=Evidence.REPORTED,
+            source="PaddlePaddle/Paddle#74020",
+            subject="paddle-custom-npu",
+            advice="it comes from Paddle's own index for NPUs, by a call of pip after that for Paddle",
         )
 
 

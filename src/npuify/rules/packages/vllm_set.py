@@ -140,6 +140,43 @@ def judge_vllm(file: DependencyFile) -> Iterator[Finding]:
                 source=row.source,
                 subject=entry.name,
             )
+    for entry in file.named("opencv-python-headless"):
+        if row.opencv and entry.specifier and not admits(entry.specifier, row.opencv.removeprefix("<=")):
+            yield file.report(
+                SET,
+                entry,
+                phrase(
+                    "vllm-ascend {plugin} wants opencv-python-headless{version}; {written} is another",
+                    plugin=row.plugin,
+                    version=row.opencv,
+                    written=file.written(entry),
+                ),
+                evidence=row.evidence,
+                source=row.source,
+                subject=entry.name,
+                advice="pip complains of the two, and both work: install the plug-in last",
+            )
+
+
+def judge_plugin_alone(file: DependencyFile) -> Iterator[Finding]:
+    """A file that asks for the plug-in and for no vLLM: an open version brings what has no wheel, or fits no vLLM."""
+    for entry in file.named("vllm-ascend"):
+        if re.fullmatch(r"={2,3}\s*\d[\w.]*", entry.specifier or "") or entry.url:
+            continue
+        row = file.vllm.choice().row
+        yield file.report(
+            SET,
+            entry,
+            phrase(
+                "vllm-ascend belongs to one vLLM, and {written} takes whatever is newest, which has no wheel",
+                written=file.written(entry),
+            ),
+            spots=[file.version(entry, f"=={row.plugin}")] if row.installable else None,
+            evidence=row.evidence,
+            source="package index: vllm-ascend 0.23.0.post1, which is there as source only",
+            subject=entry.name,
+            advice=phrase("for vLLM {vllm} it is vllm-ascend {plugin}", vllm=row.vllm[0], plugin=row.plugin),
+        )
 
 
 def judge_beside_vllm(file: DependencyFile) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from npuify.analysis.flow.device_names import DEVICE_NAME
 from npuify.analysis.flow.owners import owner_of_call, owner_of_given_table
 from npuify.analysis.values import Kind
 from npuify.knowledge.frameworks.owners import framework_of, frameworks, words
-from npuify.language import phrase
+from npuify.language import commas, phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.registry import rule
 
@@ -47,7 +47,8 @@ def _positions() -> Mapping[str, Mapping[int, Framework]]:
 
 def _words() -> tuple[str, ...]:
     """What stands on the line of such an argument."""
-    return (*(f"{name}=" for name in sorted(_NAMES)), *(name.lower() for name in sorted(_positions())))
+    called = (f".{name}(" if len(name) < 4 else name.lower() for name in sorted(_positions()))
+    return (*(f"{name}=" for name in sorted(_NAMES)), *called)
 
 
 @rule(
@@ -116,13 +117,23 @@ def _handed(value: ast.expr, owner: Framework, file: PythonFile) -> Iterator[Dia
     called = value.attr if isinstance(value, ast.Attribute) else getattr(value, "id", "")
     if not sure and (is_told or not (file.denotes_device(value) or DEVICE_NAME.search(called))):
         return
-    yield file.report(
-        value,
-        phrase(
+    said = {one.name for one in known if one.name and one.kind in (Kind.STRING, Kind.DEVICE_STRING)}
+    if owner.name == "Lightning" and said and not known.of_kind(Kind.DEVICE):
+        message = phrase(
+            "{value} is one of Lightning's words here ({words}), and stays; {message}",
+            value=file.code(value),
+            words=commas(sorted(said)),
+            message=phrase(owner.message),
+        )
+    else:
+        message = phrase(
             "{value} may be a device of PyTorch's, which is npu after the migration; {message}",
             value=file.code(value),
             message=phrase(owner.message),
-        ),
+        )
+    yield file.report(
+        value,
+        message,
         severity=Severity.ERROR if sure else Severity.WARNING,
         evidence=owner.evidence,
         source=owner.source,

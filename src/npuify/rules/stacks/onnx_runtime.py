@@ -24,11 +24,12 @@ _GONE = frozenset(
     (
         *("cudnn_conv_algo_search", "do_copy_in_default_stream", "cudnn_conv_use_max_workspace", "enable_cuda_graph"),
         *("cudnn_conv1d_pad_to_nc1d", "tunable_op_enable", "tunable_op_tuning_enable", "user_compute_stream"),
+        *("has_user_compute_stream", "gpu_external_alloc", "gpu_external_free", "gpu_external_empty_cache"),
         *("use_ep_level_unified_stream", "use_tf32", "prefer_nhwc", "enable_skip_layer_norm_strict_mode"),
     )
 )
 """Options of the CUDA provider that the CANN provider refuses; ``device_id`` and ``arena_extend_strategy`` it takes."""
-_TENSORRT = "TensorrtExecutionProvider"
+_TENSORRT = ("TensorrtExecutionProvider", "NvTensorRTRTXExecutionProvider")
 _GPU = "GPU"
 
 
@@ -37,7 +38,14 @@ _GPU = "GPU"
     "onnxruntime-of-cuda",
     Safety.REVIEW,
     Severity.ERROR,
-    words=(*sorted((*_GONE, *_RENAMED)), "tensorrtexecutionprovider", "get_device(", '"gpu"', "'gpu'"),
+    words=(
+        *sorted((*_GONE, *_RENAMED)),
+        "tensorrtexecutionprovider",
+        "tensorrtrtxexecutionprovider",
+        "get_device(",
+        '"gpu"',
+        "'gpu'",
+    ),
     also_in_file=("onnxruntime", "executionprovider"),
     without_torch=True,
     evidence=Evidence.DOCUMENTED,
@@ -71,13 +79,13 @@ def onnxruntime_of_cuda(node: ast.Constant, file: PythonFile) -> Iterator[Diagno
     value, parent = node.value, file.parent(node)
     if not isinstance(value, str):
         return
-    if value == _TENSORRT and not isinstance(parent, ast.Expr):
+    if value in _TENSORRT and not isinstance(parent, ast.Expr):
         edit = _without_tensorrt(node, parent, file)
         yield file.report(
             node,
             "TensorRT has no build for Ascend, and ONNX Runtime none with both",
             edits=[edit] if edit is not None else (),
-            subject=_TENSORRT,
+            subject=value,
             advice="" if edit is not None else "leave it out; the provider of an NPU is CANNExecutionProvider",
         )
     elif (value in _GONE or value in _RENAMED) and isinstance(parent, ast.Dict) and node in parent.keys:

@@ -84,8 +84,9 @@ def _keyword(node: ast.keyword, file: PythonFile) -> Iterator[Diagnostic]:
     is_table = isinstance(call.func, ast.Name) and call.func.id == "dict"
     if not (_of_table(call, file) if is_table else _takes(call, file)):
         return
-    row = file.run.vllm.argument(node.arg, _text(node.value, file), of_class=True)
-    if row is not None and not row.option_only and not _is_off(row, node.value):
+    for row in file.run.vllm.arguments(node.arg, _text(node.value, file), of_class=True):
+        if row.option_only or _is_off(row, node.value):
+            continue
         edit = None
         if row.action == "remove" and not _says_otherwise(row, node.value):
             arguments: list[ast.AST] = sorted([*call.args, *call.keywords], key=file.source.start)
@@ -102,8 +103,9 @@ def _entry(node: ast.Constant, file: PythonFile) -> Iterator[Diagnostic]:
     if not _of_table(table, file):
         return
     at = table.keys.index(node)
-    row = file.run.vllm.argument(str(node.value), _text(table.values[at], file), of_class=True)
-    if row is not None and not row.option_only and not _is_off(row, table.values[at]):
+    for row in file.run.vllm.arguments(str(node.value), _text(table.values[at], file), of_class=True):
+        if row.option_only or _is_off(row, table.values[at]):
+            continue
         edit = None
         if row.action == "remove" and not _says_otherwise(row, table.values[at]):
             edit = without_entry(table, at, file)

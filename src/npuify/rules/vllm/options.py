@@ -12,8 +12,9 @@ from npuify.rules.text_file import listed
 from npuify.source.shell import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from npuify.knowledge.frameworks.vllm import EngineArgument
     from npuify.model import Finding
     from npuify.rules.text_file import Given, Replacement, TextFile
     from npuify.source.shell import Word
@@ -101,28 +102,38 @@ def judge_vllm_options(words: Sequence[Word], data: bytes, file: TextFile, *, ar
     """
     for at, word in enumerate(words):
         name, value, last = option_at(words, at)
-        row = file.run.vllm.argument(name, value) if name else None
-        if row is None:
-            continue
-        edits: list[Replacement | None] = []
-        if row.action == "remove":
-            edits = [(_without_items if are_items else without)(data, word, last)]
-        elif row.action == "set" and value is not None:
-            span = last.span(len(last.value) - len(value), len(last.value))
-            edits = [(*span, row.becomes) if span is not None else None]
-        shown = word.value.partition("=")[0].replace(UNKNOWN, "…")
-        file.report(
-            OPTION,
-            (word.start, last.end),
-            phrase("{name}: {message}", name=shown, message=row.message),
-            edits=edits,
-            safety=row.safety,
-            severity=row.severity,
-            evidence=row.evidence,
-            source=row.source,
-            subject=f"vllm: {name}",
-            advice=row.advice or ("remove it" if row.action == "remove" and None in edits else ""),
-        )
+        for row in file.run.vllm.arguments(name, value) if name else ():
+            _judge_option(name, value, (word, last), row, (_without_items if are_items else without, data), file)
+
+
+def _judge_option(
+    name: str,
+    value: str | None,
+    place: tuple[Word, Word],
+    row: EngineArgument,
+    without_in: tuple[Callable[[bytes, Word, Word], Replacement | None], bytes],
+    file: TextFile,
+) -> None:
+    (word, last), (take_out, data) = place, without_in
+    edits: list[Replacement | None] = []
+    if row.action == "remove":
+        edits = [take_out(data, word, last)]
+    elif row.action == "set" and value is not None:
+        span = last.span(len(last.value) - len(value), len(last.value))
+        edits = [(*span, row.becomes) if span is not None else None]
+    shown = word.value.partition("=")[0].replace(UNKNOWN, "…")
+    file.report(
+        OPTION,
+        (word.start, last.end),
+        phrase("{name}: {message}", name=shown, message=row.message),
+        edits=edits,
+        safety=row.safety,
+        severity=row.severity,
+        evidence=row.evidence,
+        source=row.source,
+        subject=f"vllm: {name}",
+        advice=row.advice or ("remove it" if row.action == "remove" and None in edits else ""),
+    )
 
 
 def without(data: bytes, first: Word, last: Word) -> Replacement | None:
