@@ -67,7 +67,7 @@ def test_a_text_that_names_its_cause_counts_more_than_the_file() -> None:
         ("/home/user/lib/parallel.py", "_validate_sizes", "ValueError: noop layer is no digit"),
         # By the words, where a package raises them.
         (f"{PACKAGES}/verl/trainer/ppo/core.py", "make", "AssertionError: reward_loop_class_name must be set when it is used"),
-        (f"{PACKAGES}/mindspeed/core/layout.py", "apply", "ValueError: `drop_policy` is not supported with `moe_pad`"),
+        (f"{PACKAGES}/peft/core/layout.py", "apply", "ValueError: `drop_policy` is not supported with `moe_pad`"),
     ],
 )  # fmt: skip
 def test_a_check_of_settings_is_told(file: str, function: str, exception: str) -> None:

@@ -32,6 +32,7 @@ from npuify.diagnosis.tracebacks import (
     is_repeated_below,
     kind_of_exception,
     raised,
+    says_little,
     told_by_head,
     told_by_kind,
     whole_message,
@@ -278,8 +279,8 @@ class Collector:
         asserted = assertion_match(text, lines[max(0, index - 6) : index]) if frames else None
         if asserted is not None:
             found = [*found, asserted]
-        if not head.light and all(one.role in ("wrapper", "hint") for one in found):
-            found += told_by_kind(text, frames)
+        if not head.light and all(says_little(one) for one in found):
+            found += told_by_kind(text, frames, known=any(one.role == "cause" for one in found))
         operator = _OPERATOR.search(text)
         if operator and not rank.operator and not head.light:
             rank.operator = next(part for part in operator.groups() if part)

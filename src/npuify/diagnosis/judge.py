@@ -8,7 +8,7 @@ import msgspec
 
 from npuify.knowledge.failures.causes import causes
 from npuify.knowledge.failures.components import component_of
-from npuify.language import phrase
+from npuify.language import phrase, sentences
 from npuify.language.shell import command_in_language
 from npuify.model import Evidence
 from npuify.version import __version__
@@ -18,6 +18,7 @@ from .choose import loudest, yield_to_first
 from .closer import of_its_package, only_repeats, that_says_more, title_of, while_built
 from .known.nearest import nearest
 from .known.recognize import UNEXPLAINED
+from .known.sentences import sentence_of_line
 from .lines import split_head
 from .model import Confidence, Diagnosis, Event, Frame, Place, RankStory
 from .ranks import in_one_calendar
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from npuify.knowledge.failures.causes import Cause
+    from npuify.knowledge.failures.sentences import Sentence
 
     from .collect import Collector
     from .known.nearest import Near
@@ -152,17 +154,19 @@ def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
         return _nothing(collector, ranks, "")
     said = _said(collector, *(place.text for rank in ranks for place in rank.suspects))
     suspects = tuple(place for rank in ranks for place in rank.suspects[:6])[:12]
-    near, asked = None, bool(suspects)
+    near, asked, read = None, bool(suspects), suspects
     if any(not split_head(place.text).light for place in suspects) or collector.sifter.sounds_failed():
         near = _nearest(said, least=_LIKE_ERROR if suspects else _LIKE_EXCERPT)
-    if near is not None and not suspects:
+    if not suspects and collector.sifter.sounds_failed():
         last = collector.sifter.excerpt()
         start = collector.sifter.lines - len(last)
-        suspects = tuple(
+        last_lines = tuple(
             Place(collector.sifter.file, start + number, line[:200])
             for number, line in enumerate(last, 1)
             if line.strip()
-        )[-5:]
+        )
+        read = last_lines
+        suspects = last_lines[-5:] if near is not None or _reads(last_lines) is not None else ()
     base = _empty(
         collector,
         Confidence.UNKNOWN if suspects else Confidence.NOTHING,
@@ -171,7 +175,24 @@ def _without_event(collector: Collector, ranks: list[Rank]) -> Diagnosis:
         collect=COLLECT,
     )
     guess = _guess(base, suspects) if asked else base
+    guess = guess if guess.cause else _read(base, read)
     return guess if guess.cause or near is None else _like(base, near)
+
+
+def _reads(places: Sequence[Place]) -> Sentence | None:
+    """The row that reads the first of the lines that any row reads."""
+    heads = (split_head(place.text) for place in places)
+    return next((row for head in heads if not head.light and (row := sentence_of_line(head.message))), None)
+
+
+def _read(base: Diagnosis, places: Sequence[Place]) -> Diagnosis:
+    """What a line of which nothing is known says by its sentence: a guess, and called that."""
+    row = _reads(places)
+    if row is None:
+        return base
+    fact = causes()[row.cause]
+    why = phrase("A guess by the sentence of one line alone: {title}.", title=phrase(fact.title))
+    return msgspec.structs.replace(base, cause=fact.id, why=sentences(why, row.why), fix=row.fix or fact.fix)
 
 
 def _guess(base: Diagnosis, suspects: Sequence[Place]) -> Diagnosis:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from npuify.diagnosis.known.recognize import exception_match
+from npuify.diagnosis.known.sentences import SAYS_LITTLE, sentence_match
 from npuify.diagnosis.known.signatures import matches
 from npuify.diagnosis.lines import split_head
 from npuify.diagnosis.model import Frame
@@ -132,7 +133,23 @@ def raised(place: Place, text: str, frames: list[Frame], when: float) -> Raised:
     return Raised(place, text[:SHOWN], own, when, package[1] if package is not None else "")
 
 
-def told_by_kind(text: str, frames: list[Frame]) -> list[Match]:
-    """What the kind of an exception says by itself; empty for other lines, and where it passes on what others say."""
+def says_little(match: Match) -> bool:
+    """Whether what is known of an exception is no more than that it was raised."""
+    return match.role in ("wrapper", "hint") or (match.cause == "script-error" and match.weight <= SAYS_LITTLE)
+
+
+def told_by_kind(text: str, frames: list[Frame], *, known: bool = False) -> list[Match]:
+    """What the sentence or kind of an exception says; empty for other lines, and where it passes on what others say.
+
+    Args:
+        text: the line.
+        frames: the traceback's frames; may be empty.
+        known: whether a table has told what its kind says.
+    """
     kind = kind_of_exception(text, below_frames=bool(frames)) if _OWN.match(text) else ""
-    return [exception_match(kind, text)] if kind else []
+    if not kind:
+        return []
+    said = exception_match(kind, text)
+    if said.weight <= SAYS_LITTLE and (sentence := sentence_match(text, frames)) is not None:
+        return [sentence]
+    return [] if known else [said]

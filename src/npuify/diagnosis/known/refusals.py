@@ -45,7 +45,7 @@ _DEMAND: Final = re.compile(
     r"|\bnot (?:be )?(?:supported|allowed|compatible|valid|permitted|recognized)\b|\b(?:not|n't) support\b"
     r"|\b(?:greater|less|smaller|larger|higher|lower) than\b"
 )
-_AT_WORK: Final = {"forward", "backward", "apply", "__call__", "call", "step", "run", "execute", "generate", "encode"}
+AT_WORK: Final = {"forward", "backward", "apply", "__call__", "call", "step", "run", "execute", "generate", "encode"}
 """Functions whose checks are of values, not of settings."""
 _OPTION: Final = re.compile(
     r"--[a-z][\w-]{2,}|\bconfig\.\w+|\bargs\.\w+|(?i:\bargument\b|\boption\b|\bconfiguration\b)"
@@ -74,7 +74,7 @@ def refusal_match(text: str, frames: Sequence[Frame]) -> Match | None:
     if last is None:
         checks = _OPTION.search(found["said"]) is not None
     else:
-        checks = _INSTALLED.search(last.file) is not None and last.function not in _AT_WORK
+        checks = _INSTALLED.search(last.file) is not None and last.function not in AT_WORK
     named = _SETTING.search(found["said"]) is not None and _DEMAND.search(found["said"]) is not None
     if checks and named and not _ANY_REASON.search(text[: found.start("said")]):
         return _match(weight=44)
