@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-import shlex
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from npuify.language import phrase
 from npuify.port.model import Choice, Decision, State
-from npuify.verify.steps.plan import in_a_line, own_input
+from npuify.verify.steps.plan import own_input
+from npuify.verify.steps.start import in_a_line, split
 from npuify.verify.steps.switches import with_cuda
 
 if TYPE_CHECKING:
@@ -23,7 +24,10 @@ _NO_PACKAGE: Final = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)
 _REFUSED: Final = re.compile(r"refused \([\w-]+\)")
 """How the comparison says that it would prove nothing."""
 _NO_FILE: Final = re.compile(r"FileNotFoundError|No such file or directory")
-_NAMED_FILE: Final = re.compile(r"No such file or directory: '([^']+)'")
+_NAMED_FILE: Final = re.compile(
+    r"No such file or directory: '(?P<name>[^']+)'|FileNotFoundError: (?P<numpy>\S+) not found"
+)
+"""As Python and NumPy tell it."""
 _ON_CUDA: Final = re.compile(r"(?<![\w./-])cuda(?::\d+)?(?![\w./-])")
 """A device of CUDA among the words of a command."""
 _NO_DOWNLOAD: Final = re.compile(
@@ -131,7 +135,9 @@ def _package_missing(failed: Stage, package: str, commands: Commands) -> Decisio
 def _data_missing(
     failed: Stage, source: Path, entry: str, points: Sequence[EntryPoint], commands: Commands, ways: _Ways
 ) -> Decision:
-    started = entry.split()
+    start = split(entry)
+    started = [posixpath.join(start.folder, word) for word in start.words]
+    missing = _missing(failed, start.folder)
     makers = [
         one.file
         for one in points
@@ -149,7 +155,7 @@ def _data_missing(
                 for one in makers[:_MAKERS]
             ),
             *_by_itself(source, entry, commands),
-            Choice(phrase("Give the data, or a part of it"), commands.resume("--data", f"{_missing(failed)}PATH")),
+            Choice(phrase("Give the data, or a part of it"), commands.resume("--data", f"{missing}PATH")),
             Choice(
                 phrase("Make it with a program, which is run once for both"), commands.resume("--prepare", "PROGRAM")
             ),
@@ -209,33 +215,33 @@ def _original_ends(compared: Stage, commands: Commands) -> Decision:
 
 def _on_the_npu(source: Path, entry: str, commands: Commands) -> Iterator[Choice]:
     """The option by which the program takes a device, where it has one."""
-    words = shlex.split(entry)
-    turned = with_cuda(source, words)
-    if turned != tuple(words):
-        yield Choice(
-            phrase("Have it take the device, by its own option"), commands.resume("--entry", in_a_line(turned))
-        )
+    start = split(entry)
+    turned = with_cuda(source / start.folder, start.words)
+    if turned != start.words:
+        own = commands.resume("--entry", in_a_line(turned, start.folder))
+        yield Choice(phrase("Have it take the device, by its own option"), own)
 
 
 def _by_itself(source: Path, entry: str, commands: Commands) -> Iterator[Choice]:
     """Its own input, where the program has an option for that."""
-    words = shlex.split(entry)
-    option = own_input(source, words)
-    if option and option not in words:
+    start = split(entry)
+    option = own_input(source / start.folder, start.words)
+    if option and option not in start.words:
         yield Choice(
             phrase("Have the program make its input: {option}", option=option),
             commands.resume("--entry", f"{entry} {option}"),
         )
 
 
-def _missing(failed: Stage) -> str:
+def _missing(failed: Stage, folder: str) -> str:
     """``NAME=`` for the file that a program looked for in its own folder; empty where that is not known."""
     found = _NAMED_FILE.search(failed.message)
     if found is None and _NO_DOWNLOAD.search(failed.message):
         # The line of the program that asks for a data set.
         found = next(filter(None, map(_ROOT.search, reversed(failed.evidence))), None)
-    name = found[1].removeprefix("./") if found else ""
+    name = next(filter(None, found.groups()), "").removeprefix("./") if found else ""
     if any("mkdir(" in line for line in failed.evidence):
         # A folder that it makes itself, in one that has to be there.
         name = name.rpartition("/")[0]
-    return f"{name}=" if name and not name.startswith(("/", "~", "..")) and "=" not in name else ""
+    inside = not name.startswith("~") and not posixpath.normpath(posixpath.join(folder, name)).startswith(("/", ".."))
+    return f"{name}=" if name and inside and "=" not in name else ""

@@ -18,6 +18,7 @@ from npuify.report.summary import counted
 from npuify.report.verdicts.scope import has_nothing_to_move, names_no_device
 from npuify.report.verdicts.verdict import hours, in_a_line, judge, status
 from npuify.verify.steps.plan import make_plan
+from npuify.verify.steps.start import in_a_line as in_one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -119,7 +120,8 @@ def _before(project: Path, found: ScanResult, verdict: Verdict) -> Iterator[Step
     points = found.survey.entry_points
     shown, more = _cut([one.file for one in points if one.file.endswith(".py")])
     try:
-        entry = shlex.join(make_plan(project, points).entry)
+        found_plan = make_plan(project, points)
+        entry = in_one_line(found_plan.entry, found_plan.folder)
     except NpuifyError:
         entry = "PROGRAM ARGUMENTS"
     yield Step(

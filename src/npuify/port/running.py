@@ -102,7 +102,8 @@ def run(
     compared = _compared(next(one for one in report.steps if one.name == compares))
     told(ran)
     told(compared)
-    entry = asked.entry or report.entry
+    # A folder that was found is said with the command from here on.
+    entry = report.entry if report.entry.startswith("cd ") else asked.entry or report.entry
     decision = ended.after_run([ran, compared], source, entry, points, commands, _ended(report, asked))
     return Outcome(decision, entry)
 
@@ -242,6 +243,7 @@ def handover(source: Path, destination: Path, options: Options, entry: str) -> S
     from npuify.handover.skill.write import write_skill
     from npuify.rewrite.tree import replace_files
     from npuify.verify.steps.plan import filled
+    from npuify.verify.steps.start import split
 
     record = read_record(destination, options, source=source if source.is_dir() else None)
     made = checklist(record)
@@ -250,8 +252,11 @@ def handover(source: Path, destination: Path, options: Options, entry: str) -> S
     replace_files(folder, {name: text.encode() for name, text in pages.items()})
     files = [str(folder / name) for name in pages]
     told = phrase("Checklist: {states}.", states=in_short(made))
-    words = filled(shlex.split(entry), "npu")
+    start = split(entry)
+    words = filled(start.words, "npu")
     starts = [shlex.join(["python", *words] if words[0].endswith(".py") else words)] if words else []
+    if start.folder:
+        starts = [f"cd {shlex.quote(start.folder)} && {one}" for one in starts]
     try:
         written = write_skill(record, folder / "skills", language=spoken(), commands=starts, force=True)
     except NpuifyError as error:

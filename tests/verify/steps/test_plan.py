@@ -13,15 +13,15 @@ from npuify.model import EntryPoint, Mention, NpuifyError
 from npuify.verify.steps.plan import (
     checkpoints,
     filled,
-    in_a_line,
     longer,
     make_plan,
     own_input,
     resume_option,
     with_data,
 )
-from npuify.verify.steps.prepare import put_data
+from npuify.verify.steps.prepare import data_path, put_data
 from npuify.verify.steps.runner import Ran, run
+from npuify.verify.steps.start import in_a_line, split
 from npuify.verify.steps.switches import with_cuda, without_cuda
 from tests.hanging import Hanging
 
@@ -79,6 +79,61 @@ def test_a_program_that_is_not_there_is_refused_before_anything_runs(tmp_path: P
     (tmp_path / "copy" / "many.py").write_text("print()")
     assert make_plan(tmp_path, [], entry="train.py", cards="many.py", migrated=tmp_path / "copy").cards == ("many.py",)
     assert make_plan(tmp_path / "train.py", [], entry="train.py").entry == ("train.py",)
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "folder"),
+    [
+        # As in Bai's TCN: modules are imported from a folder that is named from the program's own.
+        ("tasks/copy/run.py", "import sys\nsys.path.append('../../')\nfrom tasks.copy import helper\n", "tasks/copy"),
+        ("tasks/copy/run.py", "import sys, os\nsys.path.insert(0, os.path.abspath('..'))\nimport copy\n", "tasks/copy"),
+        # As in Kipf's pygcn: a module that the program imports reads its data so.
+        ("tasks/copy/run.py", "import helper\n", "tasks/copy"),
+        ("tasks/copy/run.py", "open('../settings.yaml')\n", "tasks/copy"),
+        ("tasks/copy/run.py", "open('copy/table.csv')\n", "tasks"),
+        # What is there from the project's folder, from anywhere, or nowhere.
+        ("tasks/copy/run.py", "open('data/cora.csv')\nopen('table.csv')\n", ""),
+        ("tasks/copy/run.py", "import os\nopen(os.path.join(os.path.dirname(__file__), 'table.csv'))\n", ""),
+        ("tasks/copy/run.py", "open(here / 'table.csv')\n", ""),
+        ("tasks/copy/run.py", "import sys\nsys.path.append('..')\nimport torch\nopen('out/log.txt')\n", ""),
+        ("run.py", "open('table.csv')\n", ""),
+    ],
+)
+def test_the_folder_to_start_in_is_found(tmp_path: Path, program: str, text: str, folder: str) -> None:
+    for name in ("data/cora.csv", "tasks/settings.yaml", "tasks/copy/table.csv", program):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "tasks" / "copy" / "helper.py").write_text("FILE = '../../data/cora.csv'\n")
+    (tmp_path / program).write_text(text)
+    plan = make_plan(tmp_path, [], entry=f"python {program} --steps 2")
+    assert (plan.folder, plan.entry[1:]) == (folder, ("--steps", "2"))
+    assert f"{folder}/{plan.entry[0]}".lstrip("/") == program
+    assert bool(plan.guessed) == bool(folder)
+    if folder:
+        # An argument that is a path of the project's folder would be none there.
+        assert make_plan(tmp_path, [], entry=f"{program} --data=data/cora.csv").folder == ""
+
+
+def test_a_command_may_say_where_it_is_started(tmp_path: Path) -> None:
+    (tmp_path / "own tasks").mkdir()
+    (tmp_path / "own tasks" / "run.py").write_text("")
+    for text in ("cd 'own tasks' && python run.py -n 1", "cd './own tasks/'; run.py -n 1"):
+        plan = make_plan(tmp_path, [], entry=text, resume="run.py --resume")
+        assert (plan.folder, plan.entry, plan.resume) == ("own tasks", ("run.py", "-n", "1"), ("run.py", "--resume"))
+    written = in_a_line(plan.entry, plan.folder)
+    assert written == "cd 'own tasks' && python run.py -n 1" and split(written) == (plan.folder, plan.entry)
+    assert in_a_line(("torchrun", "a.py"), "x") == "cd x && torchrun a.py"
+    for wrong, said in (
+        ("cd gone && python run.py", "gone is not a folder"),
+        ("cd .. && python run.py", "is not a folder of the project"),
+        ("cd 'own tasks'", "not a command"),
+        ("cd 'own tasks' && python gone.py", "no such program"),
+        ("run.py && python b.py", "more than one command"),
+    ):
+        with pytest.raises(NpuifyError, match=said):
+            make_plan(tmp_path, [], entry=wrong)
+    with pytest.raises(NpuifyError, match="one folder"):
+        make_plan(tmp_path, [], entry="cd 'own tasks' && run.py", resume="cd x && run.py")
 
 
 def test_devices_in_commands() -> None:
@@ -230,12 +285,17 @@ def test_data_is_put_into_both_copies(tmp_path: Path) -> None:
     for copy in copies:
         (copy / "data" / "train").mkdir(parents=True)
         (copy / "data" / "train" / "README").write_text("download it from …")
-    told, place = put_data(f"data/train={given}", copies)
+    told, place = put_data(f"data/train={given}", copies), str(data_path(f"data/train={given}")[1])
     assert "data/train" in told and place == str(given)
     assert all((copy / "data" / "train" / "a.bin").read_text() == "a" for copy in copies)
     put_data(str(given), copies)
     assert all((copy / "some set" / "a.bin").is_file() for copy in copies)
-    assert with_data(["train.py {data} {device}"], place) == [f"train.py '{place}' {{device}}"]
+    (tmp_path / "train.py").write_text("")
+    plan = make_plan(tmp_path, [], entry="train.py --root={data} {device}")
+    assert with_data(plan, place).entry == ("train.py", f"--root={place}", "{device}")
+    # Programs that are started in a folder look for it from there.
+    put_data(f"../found={given}", copies, "tools/own")
+    assert all((copy / "tools" / "found" / "a.bin").is_file() for copy in copies)
     for wrong in (str(tmp_path / "none"), f"../out={given}", f"/etc={given}", f"={given}", "data="):
         with pytest.raises(NpuifyError):
             put_data(wrong, copies)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final
 from npuify.language import phrase
 
 from .model import StepResult, Where
-from .plan import filled, in_a_line
+from .plan import filled
 from .runner import Ran, npuify, run
+from .start import in_a_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,6 +82,10 @@ class Bench:
         """``text`` as it is in both copies."""
         return text.replace(str(self.target), "").replace(str(self.reference), "")
 
+    def place(self, *, target: bool) -> Path:
+        """The folder that the migrated program, or the original, is started in."""
+        return (self.target if target else self.reference) / self.plan.folder
+
     @property
     def where(self) -> Where:
         """On what the migrated program runs."""
@@ -101,43 +106,47 @@ class Bench:
         shown = phrase(
             "npuify verify capture -o captures/{name} {value}", name=name, value=in_a_line([*options, *command])
         )
-        place = self.target if target else self.reference
+        copy = self.target if target else self.reference
         ran = run(
             [*npuify(), "verify", "capture", "-o", str(folder), *options, "--python", self.devices.python, *command],
-            place,
+            self.place(target=target),
             self.work / f"{name}.log",
-            shown=shown,
+            shown=self._in(shown),
             timeout=self.timeout,
-            environment={**self._visible(words), **own_modules(place)},
+            environment={**self._visible(words), **own_modules(copy)},
         )
         return ran, folder
 
     def program(self, name: str, words: Sequence[str]) -> Ran:
         """Run the migrated program as it is, on the target."""
-        command = filled(words, "npu")
+        command, place = filled(words, "npu"), self.place(target=True)
         log = self.work / f"{name}.log"
         if self.simulated:
             options = ["--devices", str(self._count(words)), "--cpu-random"]
             return run(
                 [*npuify(), "simulate", *options, "--python", self.devices.python, *command],
-                self.target,
+                place,
                 log,
-                shown=phrase("npuify simulate {value}", value=in_a_line([*options, *command])),
+                shown=self._in(phrase("npuify simulate {value}", value=in_a_line([*options, *command]))),
                 timeout=self.timeout,
                 environment=own_modules(self.target),
             )
         from npuify.process.command import command as resolved
 
-        inside = [str(self.target / command[0]), *command[1:]] if command[0].endswith(".py") else command
+        inside = [str(place / command[0]), *command[1:]] if command[0].endswith(".py") else command
         module = command[0] == "-m"
         return run(
             resolved(inside[module:], self.devices.python, module),
-            self.target,
+            place,
             log,
-            shown=" ".join(command),
+            shown=self._in(" ".join(command)),
             timeout=self.timeout,
             environment={**self._visible(words), **own_modules(self.target)},
         )
+
+    def _in(self, shown: str) -> str:
+        """A command as it is told, with the folder that it is started in."""
+        return f"cd {self.plan.folder} && {shown}" if self.plan.folder else shown
 
     def _count(self, words: Sequence[str]) -> int:
         """NPUs to simulate: a program that is started by itself gets one, as many take all that they find."""

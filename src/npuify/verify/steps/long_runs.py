@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import time
 from pathlib import Path
@@ -288,10 +289,14 @@ def _resuming(bench: Bench, begun: float, ran_to_end: bool) -> tuple[list[str], 
     written = checkpoints(bench.target, begun)
     if not written:
         return [], False, "The program wrote nothing that looks like a checkpoint."
-    option = resume_option(bench.target, bench.plan.entry)
+    option = resume_option(bench.place(target=True), bench.plan.entry)
     if not option:
         return list(bench.plan.entry), True, ""
-    return [*bench.plan.entry, f"{option}={written[-1].relative_to(bench.target).as_posix()}"], False, ""
+    return (
+        [*bench.plan.entry, f"{option}={Path(os.path.relpath(written[-1], bench.place(target=True))).as_posix()}"],
+        False,
+        "",
+    )
 
 
 def _resumed(

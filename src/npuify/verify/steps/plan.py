@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import re
-import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from npuify.language import phrase, semicolons
+from npuify.language import commas, phrase, semicolons
 from npuify.model import NpuifyError
 
+from .start import in_a_line, moved, needed, split
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from npuify.model import EntryPoint
+
+    from .start import Start
 
 _TRAINING: Final = re.compile(r"(^|[/_-])(train|finetune|fine_tune|pretrain|run|main)", re.IGNORECASE)
 _DISTRIBUTED: Final = re.compile(r"DistributedDataParallel|init_process_group|FullyShardedDataParallel")
@@ -28,7 +31,6 @@ _CUDA_BY_DEFAULT: Final = re.compile(
 )
 _LENGTH: Final = re.compile(r"(^|[-_.])(epochs?|steps|iters|iterations|updates)$", re.IGNORECASE)
 _CHECKPOINT: Final = re.compile(r"\.(pt|pth|ckpt|bin|safetensors|tar)$")
-_PLAIN: Final = re.compile(r"(?:[\w@%+=:,./-]|\{\w+\})+")
 _LAUNCHERS: Final = ("torchrun", "torch_npu_run", "accelerate", "deepspeed")
 _LARGEST: Final = 1 << 20
 WORDS: Final = {
@@ -52,6 +54,8 @@ class Plan:
     """What was chosen without being asked for, in words."""
     cards_guessed: bool = False
     """Whether the command for several cards was put together here."""
+    folder: str = ""
+    """Where all of them are started, relative to the project's folder; empty: there."""
 
 
 def make_plan(
@@ -78,9 +82,22 @@ def make_plan(
         NpuifyError: nothing is named, and the project does not say which of its programs trains.
     """
     guessed: list[str] = []
-    words = _split(entry) if entry else _entry(project, points, guessed)
+    given = {text: split(text) for text in (entry, reference_entry, resume, cards) if text}
+    folder = _folder(project, migrated, given)
+    words = given[entry].words if entry else _entry(project, points, guessed)
+    asked = {text: one.words for text, one in given.items()}
+    if not folder and all(_is_of(project, one) for one in asked.values()):
+        folder, names = needed(project, words)
+        if folder:
+            words, asked = moved(words, folder), {text: moved(one, folder) for text, one in asked.items()}
+            guessed.append(
+                phrase("started in {folder}: only there it finds {names}", folder=folder, names=commas(names))
+            )
+    else:
+        for one in asked.values():
+            _check_program(project, migrated, points, one, folder)
     distributed = words[0] in _LAUNCHERS
-    several, why, put_together = _split(cards), "", False
+    several, why, put_together = asked.get(cards, ()), "", False
     if not several and distributed:
         several = words
     elif not several and _is_distributed(project):
@@ -99,8 +116,8 @@ def make_plan(
             )
     elif not several:
         why = "the project does not use torch.distributed: it runs on one card only"
-    original = _split(reference_entry)
-    if not original and (options := _computes_on_cuda(project, words)):
+    original = asked.get(reference_entry, ())
+    if not original and (options := _computes_on_cuda(project / folder, words)):
         original = (*words, *(word for option in options for word in (option, "{device}")))
         guessed.append(
             phrase(
@@ -108,31 +125,46 @@ def make_plan(
                 options=" ".join(original[len(words) :]),
             )
         )
-    plan = Plan(words, original or words, _split(resume), several, why, tuple(guessed), put_together)
-    for command in filter(None, (entry, reference_entry, resume, cards)):
-        _check_program(project, migrated, points, _split(command))
-    return plan
+    return Plan(
+        words, original or words, asked.get(resume, ()), several, why, tuple(guessed), put_together, folder=folder
+    )
 
 
-def _check_program(project: Path, migrated: Path | None, points: Sequence[EntryPoint], words: Sequence[str]) -> None:
+def _folder(project: Path, migrated: Path | None, given: Mapping[str, Start]) -> str:
+    """The folder that the commands name with ``cd``; empty: none.
+
+    Raises:
+        NpuifyError: there is no such folder, or they name more than one.
+    """
+    folders = list(dict.fromkeys(one.folder for one in given.values() if one.folder))
+    if len(folders) > 1:
+        raise NpuifyError(
+            phrase("all commands are started in one folder, and not in {folders}", folders=commas(folders))
+        )
+    if folders and not any((one / folders[0]).is_dir() for one in (project, migrated) if one is not None):
+        raise NpuifyError(phrase("{folder} is not a folder of the project", folder=folders[0]), file=str(project))
+    return "".join(folders)
+
+
+def _is_of(project: Path, words: Sequence[str]) -> bool:
+    """Whether the project's own folder has the program of a command."""
+    program = next((word for word in words if word.endswith(".py")), "")
+    return bool(program) and project.is_dir() and (project / program).is_file()
+
+
+def _check_program(
+    project: Path, migrated: Path | None, points: Sequence[EntryPoint], words: Sequence[str], cwd: str
+) -> None:
     """The first Python file that a command names has to be there; a copy is run in, so that it is known where."""
     program = next((word for word in words if word.endswith(".py")), "")
     folders = [project.parent if project.is_file() else project, *([migrated] if migrated is not None else [])]
-    if program and "{" not in program and not any((folder / program).is_file() for folder in folders):
+    if program and "{" not in program and not any((folder / cwd / program).is_file() for folder in folders):
         programs = ", ".join(one.file for one in points[:8])
         raise NpuifyError(
             phrase("no such program: {program}", program=program),
             advice="specify it relative to the project folder" + (f"; programs: {programs}" if programs else ""),
             file=str(project),
         )
-
-
-def _split(text: str) -> tuple[str, ...]:
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise NpuifyError(phrase("{text!r} is not a command: {error}", text=text, error=error)) from None
-    return tuple(words[1:] if words[:1] in (["python"], ["python3"]) else words)
 
 
 def _entry(project: Path, points: Sequence[EntryPoint], guessed: list[str]) -> tuple[str, ...]:
@@ -207,14 +239,13 @@ def _program_text(project: Path, entry: Sequence[str]) -> str:
     return next(iter(_sources(path)), "") if program and path.is_file() else ""
 
 
-def in_a_line(words: Iterable[str]) -> str:
-    """A command as a person types it, quoted where a shell needs that; ``{device}`` and ``{backend}`` stay."""
-    return " ".join(word if _PLAIN.fullmatch(word) else shlex.quote(word) for word in words)
-
-
-def with_data(commands: Iterable[str], place: str) -> list[str]:
-    """Commands with ``{data}`` replaced by the data's path."""
-    return [command.replace("{data}", shlex.quote(place)) for command in commands]
+def with_data(plan: Plan, place: str) -> Plan:
+    """The plan with ``{data}`` in its commands replaced by the data's path."""
+    entry, reference_entry, resume, cards = (
+        tuple(word.replace("{data}", place) for word in words)
+        for words in (plan.entry, plan.reference_entry, plan.resume, plan.cards)
+    )
+    return replace(plan, entry=entry, reference_entry=reference_entry, resume=resume, cards=cards)
 
 
 def longer(words: Sequence[str]) -> list[str]:

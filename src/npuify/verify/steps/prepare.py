@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -14,6 +14,7 @@ from npuify.verify.loss.points import counted
 from .bench import copy, files, own_modules
 from .plan import filled
 from .runner import run
+from .start import split
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,26 +68,40 @@ def copies(
     ], (result.scan.survey.entry_points)
 
 
-def put_data(data: str, folders: Sequence[Path]) -> tuple[str, str]:
+def data_path(data: str) -> tuple[str, Path]:
+    """The name by which programs look for data, and where it lies.
+
+    Args:
+        data: ``PATH`` or ``NAME=PATH``.
+
+    Raises:
+        NpuifyError: there is no such file or folder.
+    """
+    name, equals, place = data.partition("=")
+    own = not equals or Path(data).exists()
+    place = data if own else place
+    path = Path(place).expanduser().resolve()
+    if not place or not path.exists():
+        raise NpuifyError("no such file or folder", advice="--data PATH, or --data NAME=PATH", file=place or data)
+    return path.name if own else name, path
+
+
+def put_data(data: str, folders: Sequence[Path], start: str = "") -> str:
     """Put data into the folders that programs run in, as links: data sets are large, and are used where they lie.
 
     Args:
         data: ``PATH``, or ``NAME=PATH`` where programs look for it by another name, relative to their folder.
         folders: the copies.
+        start: the folder in them that programs are started in; empty: they themselves.
 
     Returns:
-        What was done, in words, and the data's own path.
+        What was done, in words.
 
     Raises:
         NpuifyError: there is no such file or folder, or the name leads out of the folders.
     """
-    name, equals, place = data.partition("=")
-    if not equals or Path(data).exists():
-        name, equals, place = "", "", data
-    path = Path(place).expanduser().resolve()
-    if not place or not path.exists():
-        raise NpuifyError("no such file or folder", advice="--data PATH, or --data NAME=PATH", file=place or data)
-    relative = Path(name if equals else path.name)
+    name, path = data_path(data)
+    relative = Path(os.path.normpath(Path(start, name)))
     if relative.is_absolute() or ".." in relative.parts or not relative.parts:
         raise NpuifyError(
             phrase("--data {data}: {name} is not a name inside of the project", data=data, name=name),
@@ -103,7 +118,7 @@ def put_data(data: str, folders: Sequence[Path]) -> tuple[str, str]:
         except OSError:
             # Windows allows links to few.
             (shutil.copytree if path.is_dir() else shutil.copy2)(path, link)
-    return phrase("{path} is {as_posix} for both programs", path=path, as_posix=relative.as_posix()), str(path)
+    return phrase("{path} is {as_posix} for both programs", path=path, as_posix=Path(name).as_posix())
 
 
 def made_first(
@@ -119,12 +134,12 @@ def made_first(
     """
     from npuify.process.command import command as resolved
 
-    words = filled(shlex.split(command), device)
-    words = words[1:] if words[:1] in (["python"], ["python3"]) else words
-    inside = [str(original / words[0]), *words[1:]] if words and words[0].endswith(".py") else words
+    start = split(command)
+    words, place = filled(start.words, device), original / start.folder
+    inside = [str(place / words[0]), *words[1:]] if words and words[0].endswith(".py") else words
     before = set(files(original))
     hidden = {**own_modules(original), **({"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {})}
-    ran = run(resolved(inside, devices.python), original, log, shown=command, timeout=timeout, environment=hidden)
+    ran = run(resolved(inside, devices.python), place, log, shown=command, timeout=timeout, environment=hidden)
     if not ran.fine:
         raise NpuifyError(f"--prepare {ran.why()}", advice="; ".join(ran.tail()[-3:]))
     made = [path for path in files(original) if path not in before and "__pycache__" not in path.parts]

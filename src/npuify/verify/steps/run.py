@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import tempfile
 from dataclasses import replace
@@ -17,8 +18,9 @@ from . import captured, long_runs, tensorflow
 from .bench import Bench
 from .machine import devices_for
 from .model import VERSION, AcceptanceReport, Devices, Status, StepResult
-from .plan import in_a_line, make_plan, with_data
-from .prepare import copies, made_first, put_data
+from .plan import make_plan, with_data
+from .prepare import copies, data_path, made_first, put_data
+from .start import in_a_line
 from .switches import without_cuda
 from .tensorflow import TensorFlowBench
 
@@ -102,11 +104,7 @@ def accept(
                 "{data} in a command stands for what --data names, and nothing is named",
                 advice="give --data PATH, or write the path itself",
             )
-        if data:
-            told, place = put_data(data, (original, copied))
-            prepared.append(told)
-            commands = (entry, reference_entry, resume, cards_entry, prepare)
-            entry, reference_entry, resume, cards_entry, prepare = with_data(commands, place)
+        place = data_path(data)[1] if data else None
         plan = make_plan(
             project,
             points,
@@ -118,6 +116,9 @@ def accept(
             migrated=copied,
             short=short,
         )
+        if place is not None:
+            prepared.append(put_data(data, (original, copied), plan.folder))
+            plan, prepare = with_data(plan, str(place)), prepare.replace("{data}", shlex.quote(str(place)))
         if machine.for_tensorflow:
             plan = tensorflow.planned(plan, copied, cards_entry)
         bench = _bench(plan, machine, folder, reference, timeout, iterations=iterations, cards=cards, short=short)
@@ -208,7 +209,7 @@ def _report(
     return AcceptanceReport(
         version=VERSION,
         project=str(project),
-        entry=in_a_line(bench.plan.entry),
+        entry=in_a_line(bench.plan.entry, bench.plan.folder),
         reference=f"capture {capture}" if capture is not None else bench.reference_device.upper(),
         target=mark("simulated NPU") if bench.simulated else "NPU",
         devices=bench.devices,
@@ -283,7 +284,8 @@ def _run(bench: Bench, progress: Callable[[str], None]) -> None:
         compared = msgspec.structs.replace(compared, advice="")
     if bench.cpu_entry:
         started = phrase(
-            "the original was started as {command}, since it asked for CUDA", command=in_a_line(bench.cpu_entry)
+            "the original was started as {command}, since it asked for CUDA",
+            command=in_a_line(bench.cpu_entry, bench.plan.folder),
         )
         compared = msgspec.structs.replace(compared, evidence=(*compared.evidence, started))
     bench.done.append(compared)
@@ -330,7 +332,7 @@ def _original(bench: Bench) -> tuple[Ran, Path]:
     other, folder = bench.capture("reference", target=False, words=bench.plan.reference_entry, steps=2)
     if other.fine or bench.reference_device != "cpu" or not captured.NEEDS_CUDA.search(other.why()):
         return other, folder
-    words = without_cuda(bench.reference, bench.plan.reference_entry)
+    words = without_cuda(bench.place(target=False), bench.plan.reference_entry)
     if words == bench.plan.reference_entry:
         return other, folder
     bench.cpu_entry = words

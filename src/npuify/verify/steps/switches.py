@@ -74,17 +74,18 @@ def switches(project: Path, words: Sequence[str]) -> list[Switch]:
     program = project / name if project.is_dir() else project
     if not name or not program.is_file():
         return []
-    trees = list(_trees(program, project if project.is_dir() else project.parent))
-    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    texts = list(trees(program, project if project.is_dir() else project.parent))
+    calls = [node for tree in texts for node in ast.walk(tree) if isinstance(node, ast.Call)]
     found = [
-        _switch(node, trees)
+        _switch(node, texts)
         for node in calls
         if isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument"
     ]
     return [one for one in found if one is not None]
 
 
-def _trees(program: Path, root: Path) -> Iterator[ast.Module]:
+def trees(program: Path, root: Path) -> Iterator[ast.Module]:
+    """A program, and the modules that it imports from its own folder and from ``root``; the first 50."""
     waiting, seen = [program], {program}
     while waiting:
         path = waiting.pop()

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import shlex
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -28,6 +27,7 @@ from . import captured
 from .bench import files, own_modules
 from .model import Devices, Status, StepResult, Where
 from .runner import Ran, npuify, run
+from .start import split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,10 +57,11 @@ def is_asked_for(project: Path, entry: str) -> bool:
         entry: the command; empty where none is named.
     """
     try:
-        return _is_asked_for(project, shlex.split(entry))
-    except ValueError:
+        start = split(entry)
+    except NpuifyError:
         # The plan says what is wrong with it.
         return False
+    return _is_asked_for(project / start.folder, start.words)
 
 
 def _is_asked_for(project: Path, entry: Sequence[str]) -> bool:
@@ -116,7 +117,7 @@ def planned(plan: Plan, target: Path, asked: str) -> Plan:
     if asked:
         return plan
     program = next((word for word in plan.entry if word.endswith(".py")), "")
-    place = target / program
+    place = target / plan.folder / program
     words = plan.entry if program and place.is_file() and averages(place) else ()
     return replace(plan, cards=words, guessed=plan.guessed[: 1 if plan.guessed else 0])
 
@@ -204,7 +205,12 @@ class TensorFlowBench:
             **added,
         }
         return run(
-            command, folder, self.work / f"{name}.log", shown=shown, timeout=self.timeout, environment=environment
+            command,
+            folder / self.plan.folder,
+            self.work / f"{name}.log",
+            shown=shown,
+            timeout=self.timeout,
+            environment=environment,
         )
 
 
