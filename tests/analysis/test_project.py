@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from npuify.analysis.project import ProjectIndex
+from npuify.distribute.reading.questions import Questions
+from npuify.project.import_graph import ImportGraph
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,3 +69,18 @@ def test_files_that_are_let_go_of_are_parsed_again(project: ProjectIndex, monkey
     again = project.load("a.py")
     assert again is not None
     assert again is not first
+
+
+def test_a_file_of_a_folder_is_not_taken_for_a_library(tmp_path: Path) -> None:
+    """In ParlAI, ``import torch`` was taken for ``parlai/utils/torch.py``; a script's own module is still found."""
+    files = ["own/utils/torch.py", "own/utils/models.py", "tools/train.py", "horovod/torch/__init__.py"]
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("import torch\n")
+    project = ProjectIndex(tmp_path, files, [])
+    assert project.file_of("torch") is None and not project.holds("torch.cuda")
+    assert project.file_of("utils.torch") == "own/utils/torch.py" and project.file_of("models") == files[1]
+    assert ProjectIndex(tmp_path, ["torch/__init__.py"], []).holds("torch.cuda"), "PyTorch itself"
+    assert [one.relative for one in Questions(tmp_path, files, {}, "tools/train.py").units] == ["tools/train.py"]
+    graph = ImportGraph(files, lambda name: (tmp_path / name).read_bytes(), anywhere=True)
+    assert graph.targets("tools/train.py") == ()

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from npuify.analysis.files import SEARCHED, Answer, FileModel, Function
 from npuify.analysis.texts.mentions import files_mentioning
 from npuify.analysis.values import ANYTHING, NOTHING
+from npuify.project.import_graph import NOT_THEIRS
 
 if TYPE_CHECKING:
     import ast
@@ -217,11 +218,11 @@ class Engine(ABC):
             return found
         folder, slash, _ = near.relative.rpartition("/")
         path = f"{folder}{slash}{module.replace('.', '/')}"
-        if f"{folder}{slash}__init__.py" not in self._paths or top not in sys.stdlib_module_names:
+        if f"{folder}{slash}__init__.py" not in self._paths or top not in NOT_THEIRS:
             # A script's folder is searched first.
             found = next((one for one in (f"{path}.py", f"{path}/__init__.py") if one in self._paths), None)
         # A file of that name elsewhere may be meant where folders are added to the path, but is hardly one of Python's.
-        return found or (None if top in sys.stdlib_module_names else self.project.file_of(module))
+        return found or (None if top in NOT_THEIRS else self.project.file_of(module))
 
     def is_package(self, module: str) -> bool:
         """Whether modules of the project lie below a name, also where its folder has no ``__init__.py``."""

@@ -10,6 +10,7 @@ from npuify.analysis.own_cuda import OwnCuda, own_cuda_in
 from npuify.analysis.texts.index import TextIndex
 from npuify.project.content import content
 from npuify.project.frameworks.tensorflow import Marks
+from npuify.project.import_graph import LIBRARIES
 from npuify.project.programs import beside
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
@@ -125,7 +126,8 @@ class ProjectIndex:
         """What rules that look at several files at once keep for the next file."""
         self.packages = frozenset(name.partition(".")[0] for name in self.modules)
         """The top-level packages and modules of the project."""
-        self._tops = {part for name in self.modules for part in name.split(".")} | _SOURCE_FOLDERS
+        parts = {part for name in self.modules for part in name.split(".")}
+        self._tops = (parts - (LIBRARIES - self.modules.keys())) | _SOURCE_FOLDERS
 
     def __reduce__(
         self,
@@ -264,8 +266,8 @@ class ProjectIndex:
                     parts = name.split(".")
                     for start in range(1, len(parts)):
                         self._suffixes.setdefault(".".join(parts[start:]), relative)
-            found = self._suffixes.get(module)
             head, _, rest = module.partition(".")
+            found = None if head in LIBRARIES else self._suffixes.get(module)
             if found is None and head in _SOURCE_FOLDERS:
                 # Such a folder may also be a package of that name.
                 found = self.modules.get(rest)

@@ -12,6 +12,10 @@ from npuify.project.closures import Closures, bits_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
+LIBRARIES: Final = frozenset({"torch", "numpy", "tensorflow", "jax"})
+"""Packages that a file of that name in a folder is not taken for: many projects have a ``utils/torch.py``."""
+NOT_THEIRS: Final = sys.stdlib_module_names | LIBRARIES
+"""The same with Python's own: a file of such a name is meant only where Python looks there first."""
 _IMPORT: Final = re.compile(
     rb"[ \t]*(?:from[ \t]+(?P<dots>\.*)[ \t]*(?P<module>[\w.]*)[ \t]+import[ \t]*(?P<names>\([^)]*\)|[^\n#;]*)"
     rb"|import[ \t]+(?P<plain>[\w., \t]+))"
@@ -244,7 +248,7 @@ class ImportGraph(Closures):
     def _elsewhere(self, name: str) -> Iterator[str]:
         """The one file that a name means which no folder leads to that is searched for sure."""
         top = name.partition(".")[0]
-        if top in sys.stdlib_module_names:
+        if top in NOT_THEIRS:
             return
         if not self._by_name:
             for file in self._files:
@@ -263,7 +267,7 @@ class ImportGraph(Closures):
 
     def _resolve(self, name: str, folder: str) -> tuple[str, str] | None:
         top = name.partition(".")[0]
-        if top in sys.stdlib_module_names:
+        if top in NOT_THEIRS:
             # ``import logging`` beside a package's own ``logging`` means Python's; only a script's folder comes first.
             target = None if f"{folder}/__init__.py" in self._files else self.file(folder, name)
             return (folder, target) if target is not None else None

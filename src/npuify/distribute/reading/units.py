@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-import sys
 from typing import TYPE_CHECKING
 
 from npuify.analysis.files import DEFINITIONS, FileModel
 from npuify.analysis.project import ProjectIndex, module_name
 from npuify.language import phrase
+from npuify.project.import_graph import NOT_THEIRS
 from npuify.source.python import PythonSource
 from npuify.source.text import UnreadableText
 
@@ -100,7 +100,7 @@ class Files(ProjectIndex):
             if relative in self._paths:
                 return relative
         found = self.modules.get(module)
-        return found if found is not None or top in sys.stdlib_module_names else super().file_of(module)
+        return found if found is not None or top in NOT_THEIRS else super().file_of(module)
 
     def files_with(self, text: bytes) -> list[str]:
         """The files in which a text stands, among those that the program imports."""
