@@ -96,6 +96,9 @@ def test_every_page(page: Page, checkout: Path, tmp_path: Path) -> None:
     page.go(f"#/review/{name}/findings")
     page.wait("document.querySelectorAll('.long-row').length > 3")
     told.step("findings", len(json.dumps(page.served.ask("items", id=name))))
+    page.browser.run(
+        "const one = document.querySelector('#filter-code'); one.value = 'NPU101'; one.dispatchEvent(new Event('change'))"
+    )
     page.click(".long-row", "NPU101")
     page.wait("!!document.querySelector('#explain')")
     page.browser.tell("Emulation.setFocusEmulationEnabled", enabled=True)

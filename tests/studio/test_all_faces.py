@@ -22,11 +22,14 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 Found = list[tuple[str, int, str]]
 
 
-def of_the_command_line(project: Path) -> Found:
+def of_the_command_line(project: Path) -> tuple[Found, Found]:
+    """The findings; and all places of theirs, since one finding may tell of several: page and editor show each."""
     environment = {**os.environ, "PYTHONPATH": str(Path(npuify.__file__).parents[1])}
     command = [sys.executable, "-m", "npuify", "scan", str(project), "--format", "json", "--no-cache"]
     done = subprocess.run(command, capture_output=True, check=False, env=environment)
-    return sorted((one["file"], one["line"], one["code"]) for one in json.loads(done.stdout)["findings"])
+    told = json.loads(done.stdout)["findings"]
+    places = {(one["file"], line, one["code"]) for one in told for line in (one["line"], *one["also"])}
+    return sorted((one["file"], one["line"], one["code"]) for one in told), sorted(places)
 
 
 def of_the_page(served: Served, project: Path) -> Found:
@@ -34,7 +37,7 @@ def of_the_page(served: Served, project: Path) -> Found:
     told = served.ask("items", id=name)
     served.ask("close", id=name)
     items = [one for one in told["items"] if one["is_finding"]]
-    return sorted((told["files"][one["file"]]["file"], one["line"], one["code"]) for one in items)
+    return sorted({(told["files"][one["file"]]["file"], one["line"], one["code"]) for one in items})
 
 
 def of_the_language_server(project: Path) -> Found:
@@ -50,19 +53,23 @@ def of_the_language_server(project: Path) -> Found:
             found.extend((file, one.range.start.line + 1, one.code) for one in shown if one.code)
 
     edit(project, steps, scan=True)
-    return sorted(found)
+    return sorted(set(found))
 
 
 def of_the_server_for_agents(project: Path) -> Found:
+    """As agents read it: page by page."""
     pytest.importorskip("mcp", reason="npuify[mcp] is not installed")
     from ..mcp.test_server import ask
 
     found: Found = []
 
     async def questions(client: Any) -> None:
-        told = (await client.call_tool("scan", {"path": project.name, "limit": 500})).structured_content
-        assert told["next_offset"] is None
-        found.extend((one["file"], one["line"], one["code"]) for one in told["findings"])
+        offset: int | None = 0
+        while offset is not None:
+            asked = {"path": project.name, "limit": 500, "offset": offset}
+            told = (await client.call_tool("scan", asked)).structured_content
+            found.extend((one["file"], one["line"], one["code"]) for one in told["findings"])
+            offset = told["next_offset"]
 
     ask(project.parent, questions)
     return sorted(found)
@@ -74,8 +81,11 @@ def test_all_faces_find_the_same(served: Served, tmp_path: Path) -> None:
     shutil.copytree(EXAMPLES / "ddp_training", project)
     (project / "café.py").write_text("import torch\ntorch.cuda.synchronize()\n", encoding="utf-8")
     (project / "bad.py").write_text("import torch\ntorch.cuda.synchronize(\n")
-    expected = of_the_command_line(project)
-    assert len(expected) > 20
-    assert of_the_page(served, project) == expected
-    assert of_the_language_server(project) == expected
+    (project / "engine.py").write_text(
+        "import tensorrt as trt\n\nlog = trt.Logger()\nmade = trt.Builder(log)\nprint(trt.Runtime(log))\n"
+    )
+    expected, places = of_the_command_line(project)
+    assert set(places) > set(expected) and len(expected) > 20
+    assert of_the_page(served, project) == places
+    assert of_the_language_server(project) == places
     assert of_the_server_for_agents(project) == expected

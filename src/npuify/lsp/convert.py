@@ -86,6 +86,12 @@ def span(finding: Finding, lines: Lines) -> types.Range:
     return types.Range(start, lines.position(finding.end.line, finding.end.column))
 
 
+def spans(finding: Finding, lines: Lines) -> list[types.Range]:
+    """The same with the further places that it tells of, as an open document shows each; their ends are not known."""
+    further = [lines.position(one.line, one.column) for one in finding.also]
+    return [span(finding, lines), *(types.Range(one, one) for one in further)]
+
+
 def failure(error: FileError, place: types.Position) -> types.Diagnostic:
     """What could not be processed."""
     return types.Diagnostic(

@@ -346,7 +346,7 @@ def _show(ls: Server, folder: Path, found: Found) -> None:
         except OSError:
             continue
         lines = convert.Lines(text, encoding_of(ls.workspace))
-        shown = [convert.diagnostic(one, convert.span(one, lines)) for one in findings]
+        shown = [convert.diagnostic(one, place) for one in findings for place in convert.spans(one, lines)]
         shown += [convert.failure(one, lines.position(max(one.line, 1), 1)) for one in errors]
         ls.text_document_publish_diagnostics(types.PublishDiagnosticsParams(uri, shown))
 
