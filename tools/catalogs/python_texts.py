@@ -59,6 +59,10 @@ class Glued(NamedTuple):
     shown: str
 
 
+_WITHOUT_TEXTS = (ast.expr_context, ast.operator, ast.unaryop, ast.cmpop, ast.boolop)
+"""Nodes that hold no text, and of which there are many."""
+
+
 def is_prose(text: str, words: int = 3) -> bool:
     """Whether a string reads as something for people."""
     if " " not in text.strip():
@@ -83,11 +87,18 @@ def texts_of(source: str, *, all_strings: bool) -> tuple[list[Text], list[Glued]
         all_strings: each string that reads as one is a text, whether or not code says so.
     """
     tree = ast.parse(source)
-    parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-    found = list(_documented(tree))
+    # Whole trees are gone through once: this reads all modules each time that catalogs are checked.
+    parents: dict[ast.AST, ast.AST] = {}
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, _WITHOUT_TEXTS):
+                parents[child] = node
+                nodes.append(child)
+    found = list(_documented(tree, nodes))
     glued = []
-    seen: set[ast.AST] = {node.value for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
+    seen: set[ast.AST] = {node.value for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
         if isinstance(node, ast.Call):
             name = _called(node)
             if name in ("phrase", "mark", "plural", "in_plural", "counted", "_count"):
@@ -120,8 +131,9 @@ def texts_of(source: str, *, all_strings: bool) -> tuple[list[Text], list[Glued]
     if not all_strings:
         return found, glued
     known = {text.one for text in found}
-    for node in ast.walk(tree):
-        if node in seen or _is_aside(node, parents):
+    for node in nodes:
+        is_text = isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+        if not is_text or node in seen or _is_aside(node, parents):
             continue
         if isinstance(node, ast.JoinedStr):
             shown = "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
@@ -174,18 +186,18 @@ def _is_aside(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> bool:
     return False
 
 
-def _documented(tree: ast.Module) -> Iterator[Text]:
+def _documented(tree: ast.Module, nodes: list[ast.AST]) -> Iterator[Text]:
     """The paragraphs of docstrings that people are shown: those of rules, of commands and of tools for agents."""
     imported = {node.module or "" for node in tree.body if isinstance(node, ast.ImportFrom)}
     rules = {
         argument.id
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Call) and _called(node) == "Rule"
         for argument in node.args
         if isinstance(argument, ast.Name)
     }
     of_agents = {module.partition(".")[0] for module in imported} & {"mcp", "mcp_types"}
-    for node in ast.walk(tree) if of_agents else tree.body:
+    for node in nodes if of_agents else tree.body:
         if isinstance(node, ast.FunctionDef) and (node.name in rules or _is_shown(node, imported)):
             shown = True
         else:
