@@ -64,6 +64,28 @@ def test_a_baseline(project: Path, baseline: Path, text: str, new: set[str]) -> 
     assert left.narrowed in render_scan(left, "text")
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "stays", "new"),
+    [
+        ("run.py", OLD, False, set()),
+        ("sub/train.py", OLD, False, set()),
+        ("sub/train.py", OLD + "c = torch.ones(3).cuda()\n", False, {"sub/train.py:6"}),
+        # Neither its name nor its folder, another file's findings, and a copy.
+        ("sub/run.py", OLD, False, {"sub/run.py:3", "sub/run.py:5"}),
+        ("sub/train.py", "import torch\n\ntorch.cuda.empty_cache()\n", False, {"sub/train.py:3"}),
+        ("sub/train.py", OLD, True, {"sub/train.py:3", "sub/train.py:5"}),
+    ],
+)
+def test_a_file_that_was_moved_or_renamed(
+    project: Path, baseline: Path, name: str, text: str, stays: bool, new: set[str]
+) -> None:
+    if not stays:
+        (project / "train.py").unlink()
+    (project / "sub").mkdir()
+    (project / name).write_text(text)
+    assert places(narrowed(scan(project), baseline=baseline)) == new
+
+
 def test_errors_of_a_baseline_are_not_new(project: Path, tmp_path: Path) -> None:
     (project / "broken.py").write_bytes(b"x = '\xff\xfe cuda'\nimport torch.cuda\n")
     before = scan(project)

@@ -19,8 +19,10 @@ import pytest
 from typer.testing import CliRunner
 
 from npuify.cli.app import app
-from npuify.model import NpuifyError
-from npuify.port.model import PortReport
+from npuify.model import EntryPoint, NpuifyError
+from npuify.port.decisions import Commands
+from npuify.port.ended import Ended, after_run
+from npuify.port.model import PortOptions, PortReport, Stage, State
 from npuify.verify.steps.model import AcceptanceReport, Devices, Status, StepResult, Where
 
 from ..rules.packages.test_replacing import PROJECT, _write, known
@@ -353,6 +355,22 @@ def test_what_a_run_lacks_is_said(here: Path, machine: Machine, cause: str, name
     assert about(follow(report, 0)) == ""
 
 
+def test_a_program_that_makes_data_is_started_where_it_writes(tmp_path: Path) -> None:
+    """As in Kipf's NRI: ``cd data; python generate_dataset.py``."""
+    points = []
+    for name, text in (("own", "np.save('x.npy', x)"), ("root", "open('data/x', 'w')"), ("at", "Path(__file__)")):
+        points.append(EntryPoint(f"data/generate_{name}.py", ()))
+        (tmp_path / "data").mkdir(exist_ok=True)
+        (tmp_path / points[-1].file).write_text(text)
+    failed = Stage("run", State.FAILED, "FileNotFoundError: [Errno 2] No such file or directory: 'data/x.npy'")
+    commands = Commands(tmp_path, tmp_path / "out", PortOptions())
+    decision = after_run([failed], tmp_path, "train.py", points, commands, Ended())
+    assert decision is not None
+    offered = [shlex.split(one.command)[-1] for one in decision.choices[:4]]
+    assert offered[:3] == ["cd data && python generate_own.py", "data/generate_root.py", "data/generate_at.py"]
+    assert offered[3] == "data/x.npy=PATH"
+
+
 @pytest.mark.parametrize(
     ("cause", "line", "named"),
     [
@@ -363,6 +381,8 @@ def test_what_a_run_lacks_is_said(here: Path, machine: Machine, cause: str, name
         ),
         ("RuntimeError: Error downloading x.gz:", "MNIST(args.root, download=True)", "--data PATH"),
         ("FileNotFoundError: [Errno 2] No such file or directory: 'data/sort'", "os.mkdir(folder)", "--data data=PATH"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'logs/x1/'", "os.mkdir(folder)", "--data logs=PATH"),
+        ("FileNotFoundError: ../data/cora.csv not found.", "np.genfromtxt(name)", "--data PATH"),
         ("urllib.error.URLError: <urlopen error [Errno -2] Name or service not known>", "get()", "--data PATH"),
     ],
 )

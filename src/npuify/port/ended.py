@@ -41,7 +41,7 @@ _LONGER: Final = 6
 """How many times the time that was too short is offered."""
 _OLD: Final = "NPU66"
 """The rules on what newer releases of PyTorch no longer have."""
-_MAKES_DATA: Final = re.compile(r"(prepare|download|preprocess|make)[^/]*$", re.IGNORECASE)
+_MAKES_DATA: Final = re.compile(r"(prepare|download|preprocess|generate|make)[^/]*$", re.IGNORECASE)
 _MAKERS: Final = 3
 
 
@@ -151,7 +151,7 @@ def _data_missing(
         (failed.message,),
         (
             *(
-                Choice(phrase("Make it with {one}", one=one), commands.resume("--prepare", one))
+                Choice(phrase("Make it with {one}", one=one), commands.resume("--prepare", _started(source, one)))
                 for one in makers[:_MAKERS]
             ),
             *_by_itself(source, entry, commands),
@@ -165,6 +165,17 @@ def _data_missing(
             Choice(phrase("Put it into both folders, then go on"), commands.resume()),
         ),
     )
+
+
+def _started(source: Path, program: str) -> str:
+    """How to start a program that makes data: in its own folder, where it neither names that nor asks for its path."""
+    folder, _, name = program.rpartition("/")
+    try:
+        text = (source / program).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return program
+    own = folder and "__file__" not in text and f"{folder}/" not in text
+    return in_a_line((name,), folder) if own else program
 
 
 def _time_over(failed: Stage, seconds: float, commands: Commands, ways: _Ways) -> Decision:
@@ -242,6 +253,6 @@ def _missing(failed: Stage, folder: str) -> str:
     name = next(filter(None, found.groups()), "").removeprefix("./") if found else ""
     if any("mkdir(" in line for line in failed.evidence):
         # A folder that it makes itself, in one that has to be there.
-        name = name.rpartition("/")[0]
+        name = name.rstrip("/").rpartition("/")[0]
     inside = not name.startswith("~") and not posixpath.normpath(posixpath.join(folder, name)).startswith(("/", ".."))
     return f"{name}=" if name and inside and "=" not in name else ""

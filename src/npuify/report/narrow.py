@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -14,10 +15,13 @@ from npuify.report.summary import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from pathlib import Path
 
     from npuify.model import FileError, Finding, ScanResult
     from npuify.project.git import ChangedLines
+
+
+_SAME_FILE: Final = 0.5
+"""The share of findings that two files must have in common to be taken for one, at least."""
 
 
 class _Known(msgspec.Struct, frozen=True):
@@ -58,7 +62,8 @@ def without_baseline(result: ScanResult, baseline: Path) -> ScanResult:
     """What ``result`` has and an earlier report has not.
 
     A finding is known by its file, code and subject. Where a file has more of the same than before, those count as new
-    whose lines moved least like the others.
+    whose lines moved least like the others. A file that was moved, or renamed in its folder, is the one that it was, as
+    far as its findings tell.
 
     Args:
         result: of a scan.
@@ -71,9 +76,10 @@ def without_baseline(result: ScanResult, baseline: Path) -> ScanResult:
     before: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for one in report.findings:
         before[one.file, one.code, one.subject].append(one.line)
+    was = _renamed(Path(result.root), result.findings, report.findings)
     now: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     for number, finding in enumerate(result.findings):
-        now[finding.file, finding.code, finding.subject].append(number)
+        now[was.get(finding.file, finding.file), finding.code, finding.subject].append(number)
     lines = [finding.start.line for finding in result.findings]
     moved: dict[str, Counter[int]] = defaultdict(Counter)
     for key, numbers in now.items():
@@ -85,9 +91,37 @@ def without_baseline(result: ScanResult, baseline: Path) -> ScanResult:
     return _narrowed(
         result,
         [finding for number, finding in enumerate(result.findings) if number not in known],
-        [error for error in result.errors if (error.file, error.message) not in old_errors],
+        [error for error in result.errors if (was.get(error.file, error.file), error.message) not in old_errors],
         phrase("Only findings that {name} does not have are counted", name=baseline.name),
     )
+
+
+def _renamed(root: Path, now: Iterable[Finding], before: Iterable[_Known]) -> dict[str, str]:
+    """Files of which the earlier report says nothing, with the names that they had in it: now there are none of these.
+
+    Either the name stayed or the folder, and more than half of the findings are the same.
+    """
+    kinds: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    old: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+    for one in before:
+        old[one.file][one.code, one.subject] += 1
+    for finding in now:
+        if finding.file not in old:
+            kinds[finding.file][finding.code, finding.subject] += 1
+    gone = [file for file in old if kinds and not (root / file).exists()]
+    found = []
+    for new, ours in kinds.items():
+        for file in gone:
+            theirs, same = old[file], (ours & old[file]).total()
+            stayed = PurePosixPath(new).name == PurePosixPath(file).name
+            share = same / max(ours.total(), theirs.total())
+            if share > _SAME_FILE and (stayed or PurePosixPath(new).parent == PurePosixPath(file).parent):
+                found.append((-share, not stayed, new, file))
+    was: dict[str, str] = {}
+    for _, _, new, file in sorted(found):
+        if new not in was and file not in was.values():
+            was[new] = file
+    return was
 
 
 def on_changed_lines(result: ScanResult, changed: ChangedLines) -> ScanResult:

@@ -130,9 +130,9 @@ class Ran(msgspec.Struct, frozen=True):
     def why(self) -> str:
         """Why it is not fine, in words."""
         cause = self.cause()
-        return (
-            phrase("ended with {cause}", cause=cause) if cause and self.code > 0 and not self.timed_out else self._end()
-        )
+        if not cause or self.code <= 0 or self.timed_out:
+            return self._end()
+        return phrase("ended with {cause}", cause=cause.rstrip("."))
 
     def in_a_sentence(self) -> str:
         """The same, where nothing else says of what it is told."""
