@@ -80,6 +80,8 @@ SEEDS = (
         3401441,
         3401900,
         3402384,
+        3404517,
+        3405152,
     ),
 )
 """Programs that once did otherwise in silence."""

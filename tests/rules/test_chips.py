@@ -12,6 +12,7 @@ from ..harness import codes, findings, output
 HEAD = "import math\nimport torch\nimport torch.nn.functional as F\nx = torch.zeros(1).cuda()\n"
 AUTOCAST = HEAD + "with torch.autocast('cuda', dtype=torch.bfloat16):\n    y = x\n"
 CAST = HEAD + "y = x.to(torch.bfloat16)\n"
+FLOAT8 = HEAD + "y = x.to(torch.float8_e4m3fn)\nz = torch.empty(2, dtype=torch.float8_e5m2)\n"
 LOOP = HEAD + "for i in range(3):\n    loss = (x * i).sum()\n    loss.backward()\n    optimizer.step()\n"
 ASKED = HEAD + "if torch.isnan(loss):\n    pass\n"
 ATTENTION = HEAD + "y = F.scaled_dot_product_attention(x, x, x)\n"
@@ -59,6 +60,7 @@ def test_families_do_not_overlap() -> None:
     ("code", "text", "soc"),
     [
         ("NPU216", AUTOCAST, "910"),
+        ("NPU675", FLOAT8, "A2"),
         ("NPU216", CAST, "310P"),
         ("NPU216", HEAD + "args = TrainingArguments(bf16=True)\n", "910"),
         ("NPU216", HEAD + "a = Accelerator(mixed_precision='bf16')\n", "910"),
@@ -73,6 +75,11 @@ def test_an_older_chip_is_warned_of(code: str, text: str, soc: str) -> None:
     found = [item for item in findings(text, soc=soc) if item.code == code]
     assert len(found) == 1
     assert found[0].severity is not Severity.INFO
+
+
+def test_only_an_ascend_950_has_float8() -> None:
+    assert "NPU675" not in codes(FLOAT8, soc="950")
+    assert [one.severity for one in findings(FLOAT8) if one.code == "NPU675"] == [Severity.WARNING]
 
 
 @pytest.mark.parametrize("text", [AUTOCAST, CAST, LOOP, ASKED, ATTENTION])
@@ -91,6 +98,7 @@ def test_without_a_chip_it_is_information(code: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("code", "text"),
     [
+        ("NPU675", HEAD + "t = {'fp8': torch.float8_e5m2}\nsmall = x.dtype == torch.float8_e4m3fn\n"),
         ("NPU216", CAST),
         ("NPU216", HEAD + "if x.dtype == torch.bfloat16:\n    pass\n"),
         ("NPU216", AUTOCAST.replace("torch.bfloat16", "torch.float16")),

@@ -28,3 +28,8 @@ place = Place()
 print((globals)()["show_" + str(place["device"]).split(":")[0].replace("npu", "cuda")]())
 print((globals())[f"show_{str(place['device']).split(':')[0]}"]())
 print(globals()["draw_" + str(place["device"]).split(":")[0]]())
+
+
+def chosen(args):
+    shown = {name: value for name, value in vars(args).items()}
+    return torch.device(next(name for name, value in vars(args).items() if value)), shown

@@ -174,7 +174,9 @@ def _as_argument(call: ast.Call, here: Occurrence, model: Engine) -> Iterator[Oc
         yield here._replace(node=call, depth=here.depth - 1)
     second = word in LOOKING or (word == "setdefault" and is_environment(call.func, file))
     rest = call.args[1:2] if second else call.args[2:3] if word == "getattr" else []
-    if word in ("str", "next", "cast", "format") or here.node in rest:
+    if word == "next" and here.node in call.args[:1]:
+        yield here._replace(node=call, depth=max(here.depth - 1, 0))
+    elif word in ("str", "next", "cast", "format") or here.node in rest:
         yield here._replace(node=call)
     if word in OPTIONS and here.by_name:
         yield from _read_as_option(call, here, model)

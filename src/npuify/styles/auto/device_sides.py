@@ -72,9 +72,10 @@ def device_compared_as_a_whole(
         if not (_may_be_device(own, file) and _may_be_device(of_torch, file)):
             continue
         sure = _is_of_torch(of_torch, file)
-        if not sure and not (isinstance(of_torch, ast.Attribute) and of_torch.attr == "device"):
+        numbered = _is_numbered(of_torch, file)
+        if not (sure or numbered) and not (isinstance(of_torch, ast.Attribute) and of_torch.attr == "device"):
             continue
-        if not (is_own(own, file) or _may_be_own(own, file)) or (not sure and is_own(of_torch, file)):
+        if not (is_own(own, file) or _may_be_own(own, file)) or (not (sure or numbered) and is_own(of_torch, file)):
             continue
         word = _word_within(own, file)
         edits = []
@@ -166,6 +167,22 @@ def _is_of_torch(node: ast.expr, file: PythonFile) -> bool:
     """Whether torch itself says a device: that of a tensor or a parameter."""
     values = file.values(node, Reach.PROGRAM)
     return bool(values) and all(value.kind is Kind.DEVICE and not value.name for value in values)
+
+
+def _is_numbered(node: ast.expr, file: PythonFile) -> bool:
+    """Whether a device is made of a card's number alone, ``torch.device(0)``: its type is that of the machine."""
+    if not isinstance(node, ast.Call) or file.qualname(node.func) != "torch.device" or node.keywords:
+        return False
+    if len(node.args) != 1:
+        return False
+    given = node.args[0]
+    if isinstance(given, ast.Constant):
+        return isinstance(given.value, int)
+    if isinstance(given, ast.Attribute):
+        return given.attr == "index"
+    if isinstance(given, ast.Call) and (file.qualname(given.func) or "").endswith(".current_device"):
+        return True
+    return _is_numbered(given, file)
 
 
 def is_own(node: ast.expr, file: PythonFile) -> bool:

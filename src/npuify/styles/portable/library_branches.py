@@ -115,6 +115,8 @@ def device_library(node: ast.AST, diagnostic: Diagnostic, file: PythonFile) -> l
     """NVIDIA's device library for Triton on CUDA; on an NPU what binds the same names, so that kernels stay."""
     from npuify.rules.packages.extensions.triton_libdevice import imports_on_npu
 
+    if isinstance(node, ast.Attribute):
+        return list(diagnostic.edits)  # Triton's own language computes it everywhere
     lines = imports_on_npu(node, file) if isinstance(node, (ast.Import, ast.ImportFrom)) else None
     if lines is None:
         return phrase("CUDA keeps its device library; choose the module by {helper}.type", helper=helper(file))

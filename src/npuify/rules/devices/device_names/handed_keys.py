@@ -36,6 +36,16 @@ def hands_out_devices(table: ast.Dict, file: PythonFile) -> bool:
     return any(model.uses(read, file.model).is_used_as_device for key in keys for read in _reads(key, file.model))
 
 
+def names_of_options_as_devices(node: ast.expr, file: PythonFile) -> bool:
+    """Whether names of options are used as devices: ``next(k for k, v in vars(args).items() if v)`` with ``--cuda``."""
+    options = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if not isinstance(options, ast.Call) or getattr(options.func, "id", "") != "vars" or len(options.args) != 1:
+        return False
+    model = file.reaching(Reach.IMPORTS)
+    taken = (read for key in _keys(options, file.model) for read in _reads(key, file.model))
+    return any(model.uses(read, file.model).is_used_as_device for read in taken)
+
+
 def _is_asked_for_unknown(node: ast.expr, keys: list[ast.Name], file: FileModel) -> bool:
     parent = file.parent(node)
     asked: ast.expr | None = None

@@ -10,6 +10,7 @@ from npuify.analysis.engine import Reach
 from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Safety, Severity
+from npuify.rules.devices.device_names.handed_keys import names_of_options_as_devices
 from npuify.rules.devices.device_names.held import says_device
 from npuify.rules.devices.device_names.looked_up import looked_up_by_type
 from npuify.rules.registry import rule
@@ -37,9 +38,9 @@ _INSIDE = re.compile(rb"[\w.]")
 _OWNER = re.compile(rb"\s*[\w.]+\s*,")
 """The first argument of what looks something up, where it is but a name."""
 _TABLE_OF = re.compile(rb"[\w.]*\)")
-_NOT_LOOKED_INTO = re.compile(rb"\s*(?:[),:=\]}\n]|\.(?!get\())")
-"""What follows a table of names that is neither indexed nor asked for one."""
-_LOOKED_INTO = re.compile(rb"[\s)]*(?:\[|\.get\()")
+_NOT_LOOKED_INTO = re.compile(rb"\s*(?:[),:=\]}\n]|\.(?!(?:get|items|keys)\b))")
+"""What follows a table of names that is neither indexed nor asked for one, nor gone through."""
+_LOOKED_INTO = re.compile(rb"[\s)]*(?:\[|\.get[\s)]*\()")
 
 
 _OF_CLASSES = frozenset(("__name__", "__qualname__", "__module__", "__doc__"))
@@ -137,6 +138,15 @@ def name_made_of_device_type(
     """
     if isinstance(node, ast.JoinedStr):
         yield from _file_of_type(node, file)
+        return
+    if not isinstance(node, ast.Dict) and names_of_options_as_devices(node, file):
+        yield file.report(
+            node,
+            "names of options are used as devices here; on an NPU none is called by the name of one",
+            safety=Safety.MANUAL,
+            subject="cuda",
+            advice="call the option npu as well, or choose the device by an if",
+        )
         return
     name = _name_in(node, file) if not isinstance(node, ast.Dict) else None
     made = _made(name, file) if name is not None else None

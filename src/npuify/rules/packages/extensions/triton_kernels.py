@@ -51,7 +51,7 @@ def triton_kernel(node: ast.FunctionDef, file: PythonFile) -> Iterator[Diagnosti
     file.source.visit(range(node.lineno, (node.end_lineno or node.lineno) + 1), lambda _: None)
     found: dict[str, TritonFact] = {}
     for inner in ast.walk(node):
-        if isinstance(inner, (ast.Attribute, ast.Name)):
+        if isinstance(inner, (ast.Attribute, ast.Name)) and getattr(file.parent(inner), "attr", "") != "libdevice":
             fact = _fact(file.qualname(inner) or "")
             if fact is not None and _matters(inner, fact, node, file):
                 found.setdefault(fact.name, fact)

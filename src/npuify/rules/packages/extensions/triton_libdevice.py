@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 _LIBRARIES = ("triton.language.extra.cuda.libdevice", "triton.language.extra.libdevice")
+_WHOLE = (*_LIBRARIES, "triton.language.libdevice")
+"""What the library is called where nothing imports it; the last is that of Triton 2."""
 _OURS = ("triton.language.extra.cann.libdevice", "triton.language.extra.ascend.libdevice")
 """The device library of triton-ascend, in newer and in older releases."""
 
@@ -50,7 +52,9 @@ class _Calls(NamedTuple):
     evidence=Evidence.PACKAGE,
     source="triton-ascend 3.2.0, folder language/extra",
 )
-def triton_device_library_of_cuda(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
+def triton_device_library_of_cuda(
+    node: ast.Import | ast.ImportFrom | ast.Attribute, file: PythonFile
+) -> Iterator[Diagnostic]:
     """A Triton kernel calls NVIDIA's device library, which triton-ascend does not have.
 
     What Triton's own language computes on every device is called there. For the rest the device library of
@@ -77,6 +81,9 @@ def triton_device_library_of_cuda(node: ast.Import | ast.ImportFrom, file: Pytho
             at = tl.arange(0, size)
             tl.store(y + at, tl.math.rsqrt(tl.load(x + at)))
     """
+    if isinstance(node, ast.Attribute):
+        yield from _called_whole(node, file)
+        return
     if isinstance(node, ast.Import) and any(one.name in _LIBRARIES and not one.asname for one in node.names):
         if not has_fallback(node, file):
             yield _by_whole_name(node, file)
@@ -110,6 +117,36 @@ def triton_device_library_of_cuda(node: ast.Import | ast.ImportFrom, file: Pytho
         safety=Safety.REVIEW if calls.held else None,
         subject=_LIBRARIES[0],
         advice=_advice(calls, edits),
+    )
+
+
+def _called_whole(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """``tl.extra.cuda.libdevice.tanh(x)``, with no import of the library."""
+    called = file.parent(node)
+    if not isinstance(called, ast.Attribute) or file.qualname(node) not in _WHOLE:
+        return
+    language = node.value
+    while isinstance(language, ast.Attribute) and file.qualname(language) != "triton.language":
+        language = language.value
+    if file.qualname(language) != "triton.language":
+        return
+    function = called.attr
+    becomes = libdevice_functions().get(function)
+    edit = file.edit(file.source.end(language), file.source.end(called), f".math.{becomes}") if becomes else None
+    yield file.report(
+        called,
+        phrase("the device library of triton-ascend lacks {names}", names=function)
+        if becomes is None
+        else phrase("triton-ascend does not have NVIDIA's device library"),
+        edits=[edit] if edit is not None else [],
+        safety=Safety.SAFE if edit is not None else Safety.MANUAL,
+        severity=Severity.ERROR,
+        subject=_LIBRARIES[0],
+        advice=""
+        if becomes
+        else phrase("compute it from functions of Triton's language")
+        if becomes is None
+        else phrase("import libdevice from {library}, which has it", library=_OURS[0].rpartition(".")[0]),
     )
 
 

@@ -1,0 +1,11 @@
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel(x, y, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y + at, tl.extra.cuda.libdevice.rsqrt(tl.load(x + at)))
+    tl.store(y + at, tl.libdevice.exp(tl.load(x + at)))
+    tl.store(y + at, tl.extra.cuda.libdevice.tanh(tl.load(x + at)))
