@@ -67,6 +67,8 @@ def init_process_group(backend="nccl"):
     _, contents = plan(tmp_path, Options(torch_npu="2.14.0", jobs=1, cache=False, style=style))
     for name in ("own.py", "alone.py"):
         assert b'def init_process_group(backend="nccl"):' in contents.get(name, own)
+        assert b'def __init__(self, device="cuda"):' in contents.get(name, own)
+    assert b'GradScaler("cuda")' in contents.get("main.py", b'GradScaler("cuda")')
     for name in ("main.py", "alone.py"):
         assert uses in contents.get(name, uses)
 

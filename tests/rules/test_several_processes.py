@@ -131,6 +131,28 @@ def test_a_card_that_is_selected_after_the_group(between: str, severity: Severit
     assert [one.severity for one in findings(text) if one.code == "NPU311"] == [severity]
 
 
+@pytest.mark.parametrize(
+    ("first", "behind", "then", "severity"),
+    [
+        ("", "", "place = card(n)", Severity.INFO),
+        ("", "", "card(n)", Severity.INFO),
+        ("", "dist.barrier()", "card(n)", Severity.WARNING),
+        ("", "", "unknown()\n    card(n)", Severity.WARNING),
+        ("", "", "torch.cuda.set_device(n)", Severity.INFO),
+        ("card(n)", "", "card(n)", None),
+        ("", "", "unknown(n)", None),
+    ],
+)
+def test_a_card_that_another_function_selects(first: str, behind: str, then: str, severity: Severity | None) -> None:
+    text = (
+        f"{HEAD}def start():\n    dist.init_process_group('nccl')\n    {behind or 'pass'}\n\n"
+        "def card(n):\n    torch.cuda.set_device(n)\n    return torch.device('cuda', n)\n\n"
+        f"def main(n):\n    {first or 'pass'}\n    start()\n    {then}\n"
+    )
+    found = [one.severity for one in findings(text) if one.code == "NPU311"]
+    assert found == ([] if severity is None else [severity])
+
+
 @pytest.mark.parametrize(("moved", "level"), [("", Level.RUNS), (".cuda()", Level.REVIEW)])
 def test_a_model_of_another_file_between_the_group_and_the_card(moved: str, level: Level, tmp_path: Path) -> None:
     net = (

@@ -85,7 +85,17 @@ def _migrate(folder: Path, files: dict[str, str], release: str = "2.14.0") -> Mi
                 "main.py": "from model import run\n" + GUARD,
                 "model.py": USE,
             },
-            ["main.py", "test_net.py"],
+            ["main.py", "test_net.py", "test_unit.py"],
+        ),
+        # pytest starts files of tests, after the nearest conftest.
+        (
+            {
+                "tests/conftest.py": "import pytest\n",
+                "tests/unit/test_a.py": "from model import run\n\n\ndef test_run():\n    run()\n",
+                "tests/unit/test_b.py": "import os\n\n\ndef test_it():\n    assert os.sep\n",
+                "model.py": USE,
+            },
+            ["tests/conftest.py"],
         ),
         (
             {"start.py": "from plot import run\n\nrun()\n", "plot.py": "def run(): ...\n", "model.py": USE + GUARD},
@@ -106,6 +116,7 @@ def _migrate(folder: Path, files: dict[str, str], release: str = "2.14.0") -> Mi
         "torch elsewhere",
         "called like tests",
         "called like tests without a guard",
+        "a conftest",
         "no torch",
         "setup",
     ],

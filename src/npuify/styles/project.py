@@ -236,6 +236,9 @@ _TESTS: Final = re.compile(
     rb"^[ \t]*(?:async[ \t]+)?def[ \t]+test|^[ \t]*class[ \t]+Test|\b(?:unittest|pytest)\b", re.MULTILINE
 )
 """What a runner of tests looks for."""
+_FOR_PYTEST: Final = re.compile(
+    rb"^(?:async[ \t]+)?def[ \t]+test_|^class[ \t]+Test|\bunittest\b|\bpytest\b", re.MULTILINE
+)
 _SHOWS_TORCH: Final = re.compile(
     rb"^[ \t]*(?:from[ \t]+|import[ \t]+(?:[\w.]+(?:[ \t]+as[ \t]+\w+)?[ \t]*,[ \t]*)*)torch\b", re.MULTILINE
 )
@@ -262,6 +265,7 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
         # A file of tests that starts itself is a program as well; and a name alone makes no file one of tests.
         if _RUNS_TESTS.search(raw) if is_test(relative) and _TESTS.search(raw) else _is_script(raw):
             entries.add(relative)
+    tested = _first_of_tests(contents, paths, torch, concerned) - entries
     library = ""
     # Without PyTorch there is nothing that transfer_to_npu would replace.
     if not entries and concerned and any(b"torch" in raw for raw in contents.values()):
@@ -269,10 +273,29 @@ def _auto(options: Options, contents: Mapping[str, bytes], survey: Survey) -> St
     return StylePlan(
         style="auto",
         place_on_npu=options.place_on_npu,
-        entries=frozenset(entries),
+        entries=frozenset(entries | tested),
         has_cuda_paths=any(_CUDA_PATH.search(raw) for raw in contents.values()),
         library=library,
     )
+
+
+def _first_of_tests(
+    contents: Mapping[str, bytes], paths: ImportPaths, torch: frozenset[str], concerned: frozenset[str]
+) -> set[str]:
+    """What pytest loads first for each file of tests that has to do with CUDA: the nearest conftest, else the file."""
+    found = set()
+    for relative, raw in contents.items():
+        if not (is_test(relative) and _FOR_PYTEST.search(raw)) or not paths.is_imported_by_none(relative):
+            continue
+        reached = paths.reached(relative)
+        if reached.isdisjoint(torch) or reached.isdisjoint(concerned):
+            continue
+        folders = [posixpath.dirname(relative)]
+        while folders[-1]:
+            folders.append(posixpath.dirname(folders[-1]))
+        conftests = (posixpath.join(folder, "conftest.py") for folder in folders)
+        found.add(next((one for one in conftests if one in contents), relative))
+    return found
 
 
 def _installs(relative: str) -> bool:

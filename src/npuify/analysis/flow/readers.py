@@ -117,11 +117,11 @@ def _readers_of_attribute(target: ast.Attribute, here: Occurrence, model: Engine
                 read = owners_of(node.value, other, model) if owners else owners
                 if not owners or not owners.isdisjoint(read):
                     yield here._replace(node=node, file=other, step=step, sure=here.sure and bool(owners))
-                elif here.by_name and not read and not _is_torchs(node.value, other, model):
+                elif here.by_name and not read and not is_torchs(node.value, other, model):
                     yield here._replace(node=node, file=other, step=step, sure=False)
 
 
-def _is_torchs(node: ast.expr, file: FileModel, model: Engine) -> bool:
+def is_torchs(node: ast.expr, file: FileModel, model: Engine) -> bool:
     """Whether an expression surely is a tensor or module of torch's own."""
     values = model.values(node, file)
     return values.only(Kind.TENSOR, *MODELS) and not any(value.definition is not None for value in values)

@@ -38,7 +38,7 @@ from npuify.analysis.flow.flows import (
     next_of,
 )
 from npuify.analysis.flow.owners import owner_of, owner_of_given_table, owner_of_object
-from npuify.analysis.flow.readers import owners_of
+from npuify.analysis.flow.readers import is_torchs, owners_of
 from npuify.language import phrase
 
 if TYPE_CHECKING:
@@ -95,8 +95,24 @@ def _is_read_here(here: Occurrence, model: Engine) -> bool:
     targets = parent.targets if isinstance(parent, ast.Assign) else [getattr(parent, "target", None)]
     if not all(isinstance(target, ast.Attribute) and _is_own_attribute(target, here.file, model) for target in targets):
         return False
-    names = [target.attr for target in targets if isinstance(target, ast.Attribute)]
-    return all(set(model.project.files_with(f".{name}".encode())) <= {here.file.relative} for name in names)
+    return not any(
+        _may_read(target, other, here.file, model)
+        for target in targets
+        if isinstance(target, ast.Attribute)
+        for other in model.files_with(f".{target.attr}")
+        if other is not here.file
+    )
+
+
+def _may_read(target: ast.Attribute, other: FileModel, file: FileModel, model: Engine) -> bool:
+    """Whether another file may read what a class of the project puts into an attribute: not of other classes."""
+    own = owners_of(target.value, file, model)
+    for node in other.references(target.attr):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            read = owners_of(node.value, other, model)
+            if (not read and not is_torchs(node.value, other, model)) or not own.isdisjoint(read):
+                return True
+    return False
 
 
 def _ends_openly(node: ast.expr, file: FileModel, model: Engine) -> bool:

@@ -56,7 +56,10 @@ def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
     if any(_sets_device(statement, file) for statement in before):
         return
     late = next((statement for statement in behind if _sets_device(statement, file)), None)
-    if late is None or any(keyword.arg == "device_id" for keyword in node.keywords):
+    if any(keyword.arg == "device_id" for keyword in node.keywords):
+        return
+    if late is None:
+        yield from _set_by_another_function(node, behind, file)
         return
     if isinstance(late, ast.Expr) and isinstance(late.value, ast.Call) and _is_for_npu(late.value):
         return
@@ -70,6 +73,50 @@ def set_device_after_init(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         advice="call set_device(local_rank) first",
         severity=None if any(_may_reach_card(item, file) for item in between) else Severity.INFO,
     )
+
+
+def _set_by_another_function(node: ast.Call, behind: list[ast.stmt], file: PythonFile) -> Iterator[Diagnostic]:
+    """As :func:`set_device_after_init`, where who calls this function calls another that selects the card, later."""
+    function = next((up for up in file.ancestors(node) if isinstance(up, ast.FunctionDef)), None)
+    sites = _calls_of(function, file) if function is not None else []
+    if len(sites) != 1:
+        return
+    before, after = _around(sites[0], file)
+    if any(_setting(statement, file) for statement in before):
+        return
+    late = next(((statement, found) for statement in after if (found := _setting(statement, file))), None)
+    if late is None or _needs_group(late[1]) or _needs_group(late[0]):
+        return
+    if isinstance(late[1], ast.Expr) and isinstance(late[1].value, ast.Call) and _is_for_npu(late[1].value):
+        return
+    between = [*behind, *after[: after.index(late[0])]]
+    yield file.report(
+        node,
+        phrase("set_device comes after init_process_group (line {lineno})", lineno=late[1].lineno),
+        subject="torch.distributed.init_process_group",
+        advice="call set_device(local_rank) first",
+        severity=None if any(_may_reach_card(item, file) for item in between) else Severity.INFO,
+    )
+
+
+def _calls_of(function: ast.FunctionDef, file: PythonFile) -> list[ast.Call]:
+    """Where a file calls one of its functions by name."""
+    calls = []
+    for name in file.model.references(function.name):
+        call = file.model.parent(name)
+        if isinstance(name, ast.Name) and isinstance(call, ast.Call) and call.func is name:
+            calls.append(call)
+    return calls
+
+
+def _setting(statement: ast.stmt, file: PythonFile) -> ast.stmt | None:
+    """The statement that selects the card: this one, or one at the top of the function that it calls."""
+    if _sets_device(statement, file):
+        return statement
+    value = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
+    called = file.function(value.func) if isinstance(value, ast.Call) else None
+    body = called.body if isinstance(called, ast.FunctionDef) else []
+    return next((inner for inner in body if _sets_device(inner, file)), None)
 
 
 _PLAIN_MODULES: Final = ("os.", "sys.", "json.", "time.", "random.", "logging.", "pathlib.", "numpy.", "warnings.")
