@@ -156,7 +156,7 @@ KNOWN = [
     ("a = None\ndef f():\n    global a\n    a = torch.ones(1)\nASK(a)", "None, tensor"),
     (
         "def f():\n    a = None\n    def g():\n        nonlocal a\n        a = torch.ones(1)\n    g()\n    ASK(a)",
-        "None",
+        "None, tensor",
     ),
     ("ASK(torch.ones(1) if x else 1)", "number 1, tensor"),
     ("ASK(x or torch.ones(1))", "tensor, unknown"),

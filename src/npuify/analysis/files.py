@@ -142,12 +142,14 @@ class FileModel:
     # --- names ---
 
     def bindings(self, name: str, scope: Scope) -> list[Binding]:
-        """The bindings of a name in a scope, with what functions bind that declare it ``global``."""
+        """The bindings of a name in a scope, with what functions bind that declare it ``global`` or ``nonlocal``."""
         if scope.parent is None and name in scope.hidden:
             self._reveal(name)
         found = scope.names.get(name, [])
         if scope.parent is None and name in self._declared_global:
             found = [*found, *(one for one in self._bound_globally(name) if one not in found)]
+        elif scope.parent is not None and found and b"nonlocal" in self.source.data:
+            found = [*found, *(one for one in self._bound_inside(name, scope) if one not in found)]
         return found
 
     @cached_property
@@ -170,14 +172,23 @@ class FileModel:
                 if isinstance(frame, DEFINITIONS):
                     yield from self.source.inner_scope(frame).names.get(name, ())
 
+    def _bound_inside(self, name: str, scope: Scope) -> Iterator[Binding]:
+        """What the functions inside one bind that say ``nonlocal``."""
+        for node in self.references(name):
+            if isinstance(node, ast.Nonlocal) and name in node.names:
+                inner = self.source.inner_scope(self.frame(node))
+                owner = inner.lookup(name)
+                if owner is not None and owner[0] is scope:
+                    yield from inner.names.get(name, ())
+
     def references(self, name: str) -> list[ast.AST]:
-        """Where an identifier stands: names, attributes, imports, ``global`` statements and literal strings."""
+        """Where an identifier stands: names, attributes, imports, ``global`` and ``nonlocal``, and literal strings."""
         known = self._references.get(name)
         if known is None:
             known = []
 
             def collect(node: ast.AST) -> None:
-                if _identifier(node) == name or (isinstance(node, ast.Global) and name in node.names):
+                if _identifier(node) == name or (isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names):
                     known.append(node)
 
             self._references[name] = known
