@@ -60,6 +60,7 @@ _BY_NAME: Final = {
     ".justfile": "just",
     "pipfile": "toml",
     "config.pbtxt": "pbtxt",
+    ".deepspeed_env": "env",
     ".env": "env",
     ".envrc": "shell",
     "license": "text",

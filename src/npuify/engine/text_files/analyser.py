@@ -12,6 +12,7 @@ from npuify.engine.text_files.units import judge_supervised, judge_unit
 from npuify.rules.environment.settings import judge_settings, judge_unreadable
 from npuify.rules.paddle.settings import judge_paddle_settings
 from npuify.rules.run import Result
+from npuify.rules.stacks.clusters import judge_cluster
 from npuify.rules.stacks.options import judge_stack_settings
 from npuify.rules.stacks.triton_server import judge_triton_model
 from npuify.rules.text_file import TextFile
@@ -92,6 +93,11 @@ _WORDS = (
     b"ggml_cuda",
     b"llama_cu",
     b"accelerators:",
+    b"openrlhf",
+    b"ds_build_ops",
+    b"strategy=megatron",
+    b"available_node_types",
+    b"num-gpus",
     b"sgl_",
     b"onnx2trt",
     b"mim install",
@@ -183,6 +189,8 @@ class _OtherFiles:
         elif file.kind == "ini":
             judge_supervised(document, file, options)
         judge_stack_settings(document, file)
+        if file.kind == "yaml":
+            judge_cluster(document, file)
         document = judge_paddle_settings(judge_vllm_settings(document, file), file)
         if not is_workflow(file.relative):
             judge_settings(document, file)

@@ -31,6 +31,7 @@ from npuify.rules.paddle.options import judge_paddle_launcher, judge_paddle_opti
 from npuify.rules.stacks.options import judge_stack_options, stack_of
 from npuify.rules.text_file import Given
 from npuify.rules.vllm.options import judge_vllm_options, options_of_vllm
+from npuify.rules.vllm.spawned import judge_spawned_programs
 from npuify.source.shell import UNKNOWN, read
 
 if TYPE_CHECKING:
@@ -112,6 +113,7 @@ def judge_script(
     if not file.framework and programs and all(options.framework(one) == TENSORFLOW for one in programs if one):
         file.framework = TENSORFLOW if any(programs) else ""
     judge_variables(settings, mentions, file)
+    judge_spawned_programs([(one.name, one.value, (one.start, one.end)) for one in settings], programs, file)
     _judge_values(script, [pair for words, _ in lists for pair in pairs(words)], file)
     for first, last in script.comments:
         judge_comment(first, last, file)

@@ -283,10 +283,18 @@ def _address(npu: str, value: str) -> Translation:
 
 
 def _jax(npu: str, value: str) -> Translation:
-    """JAX has no plug-in for Ascend: a list with cuda in it becomes the CPU."""
-    if re.search(r"(?i)\b(?:cuda|gpu|rocm)\b", value):
+    """JAX has no plug-in for Ascend: what names a card becomes the CPU; npu is no word of its."""
+    if re.search(r"(?i)\b(?:cuda|gpu|rocm|npu)\b", value):
         return Translation(npu, "cpu", Safety.REVIEW, "JAX runs on the CPU of an Ascend machine")
     return Translation(npu)
+
+
+def _cmake(npu: str, value: str) -> Translation:
+    """llama.cpp's back end for CUDA, by its names of three years, becomes that for CANN; other builds' stay."""
+    changed = re.sub(r"-D(?:GGML|LLAMA)_(?:CUDA|CUBLAS)\b", "-DGGML_CANN", value)
+    if changed == value:
+        return Translation(npu)
+    return Translation(npu, changed, Safety.REVIEW, "llama.cpp's back end for NPUs is GGML_CANN")
 
 
 def _exchanged(old: str, new: str) -> Callable[[str, str], Translation]:
@@ -340,6 +348,7 @@ _TRANSLATORS: Mapping[str, Callable[[str, str], Translation]] = {
     "XLA_FLAGS": _xla,
     "CUDA_VISIBLE_DEVICES": _visible,
     "JAX_PLATFORMS": _jax,
+    "CMAKE_ARGS": _cmake,
     "JAX_PLATFORM_NAME": _jax,
     "VLLM_TARGET_DEVICE": _exchanged("cuda", "empty"),
     "VLLM_WORKER_MULTIPROC_METHOD": _exchanged("fork", "spawn"),

@@ -127,6 +127,8 @@ def _block(top: tuple[str, ...], document: Document, data: bytes) -> tuple[int, 
     if len(starts) != 1:
         return None
     first = _line(starts[0], data)
+    if data[:first].rstrip().endswith((b",", b"{", b"[")):
+        return None  # flow style, in which lines mean nothing
     blank = _BLANKS.match(data, first)
     assert blank is not None
     if data[blank.end() : starts[0]].strip(b"\"'"):

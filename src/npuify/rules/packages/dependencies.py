@@ -20,6 +20,7 @@ from npuify.rules.packages.dependency_rules import (
     STALE_LOCK,
     SUPPORTED,
 )
+from npuify.rules.packages.extras import judge_extras
 from npuify.rules.packages.jax_set import judge_jax
 from npuify.rules.packages.paddle_set import judge_paddle
 from npuify.rules.packages.replaced_uses import safety_of_leaving
@@ -106,6 +107,7 @@ def judge(file: DependencyFile, tensorflow: str = "") -> list[Finding]:
     found += judge_tensorflow(file, tensorflow) if on_tensorflow else [] if is_on_tensorflow(file) else _python(file)
     for entry in file.entries:
         if on_tensorflow and entry.name in TENSORFLOW_NAMES:
+            found += judge_extras(entry, DROPPED, file)
             continue
         if entry.name == "paddlepaddle-gpu" or (with_vllm and entry.name in DECIDED_BY_VLLM):
             continue
@@ -164,6 +166,8 @@ def _python(file: DependencyFile) -> Iterator[Finding]:
 def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
     from npuify.knowledge.third_party.dependencies import dependency
 
+    if not file.is_for_other_devices:
+        yield from judge_extras(entry, DROPPED, file)
     row = dependency(entry.name, file.release.torch_npu)
     if row is None or (entry.dialect == "conda" and row.action == "replace"):
         return
@@ -173,6 +177,18 @@ def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
         yield from found
         return
     message = _sentence(entry, row)
+    if entry.name == "tensorflow-gpu" and not (file.on_tensorflow or is_on_tensorflow(file)) and entry.name_span:
+        yield file.report(
+            REPLACED,
+            entry,
+            "TensorFlow stands beside PyTorch here, and computes on the CPU: tensorflow-gpu asks for CUDA",
+            spots=[Spot(*entry.name_span, "tensorflow")],
+            subject=entry.name,
+            evidence=Evidence.PACKAGE,
+            source="package index: tensorflow, tensorflow-gpu, which ends with 2.12",
+            advice="models on TensorFlow need the adapter, and one of its two versions",
+        )
+        return
     if entry.name == "horovod" and (file.on_tensorflow or is_on_tensorflow(file)):
         yield file.report(
             NEEDS_WORK,

@@ -21,6 +21,9 @@ _EXTRAS = re.compile(r"\s*\[(?P<names>[^\]]*)\]")
 _OF_CUDA = re.compile(r"cuda[\w.-]*|gpu|rocm[\w.-]*")
 _BUILD = re.compile(r"\+cuda[\w.]*")
 
+_CONDA_BUILD = re.compile(r"=[^=\s\"']*cuda[^=\s\"']*(?=[\s\"']*$)")
+"""The build of a package of conda's, behind its version: ``jaxlib=0.4.23=*cuda*``."""
+
 
 def _jax_with_cuda(node: object, file: object) -> Iterator[Finding]:
     """JAX is required with CUDA; Ascend has no plug-in for it, so that what stays on JAX runs on the CPU.
@@ -62,6 +65,8 @@ def judge_jax(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
     spots: list[Spot | None] = []
     if entry.name.startswith("jax-cuda"):
         spots = [entry.removal]
+    elif entry.dialect == "conda" and (conda := _CONDA_BUILD.search(file.document.text, entry.start, entry.end)):
+        spots = [Spot(*conda.span(), "")]
     elif entry.name == "jaxlib" and (build := _BUILD.search(entry.specifier or "")) is not None:
         spots = [file.version(entry, (entry.specifier or "").replace(build.group(), ""))]
     elif entry.name == "jax" and entry.name_span is not None:

@@ -18,11 +18,22 @@ if TYPE_CHECKING:
     from npuify.rules.diagnostic import Diagnostic
 
 
+_ONLY_CUDA = {
+    "collect_shape_range_info": "it serves TensorRT, which has no build for Ascend",
+    "enable_tuned_tensorrt_dynamic_shape": "it serves TensorRT, which has no build for Ascend",
+    "fraction_of_gpu_memory_for_pool": "it is about CUDA's memory pool",
+    "share_external_data": "memory of the CPU or of CUDA is handed over by it; copy_from_cpu copies to an NPU",
+    "with_data_parallel": "gone since Paddle 2.5: start one process for each card with paddle.distributed.launch",
+    "use_gpu": "false on an NPU, and Config has no such question for custom devices",
+}
+"""Methods of predictors and programs that an NPU has no use for."""
+
+
 @rule(
     "NPU947",
     "paddle-inference-on-gpu",
     Safety.SAFE,
-    words=("enable_use_gpu", "enable_npu", "enable_tensorrt_engine", "set_trt_dynamic_shape_info"),
+    words=("enable_use_gpu", "enable_npu", "enable_tensorrt_engine", *(f"{name}(" for name in _ONLY_CUDA)),
     also_in_file=("paddle",),
     without_torch=True,
     evidence=Evidence.PACKAGE,
@@ -57,6 +68,14 @@ def paddle_inference_on_gpu(node: ast.Call, file: PythonFile) -> Iterator[Diagno
             severity=Severity.ERROR,
             subject="paddle.inference: TensorRT",
             advice="leave it out, with the options trt_* that belong to it",
+        )
+    elif function.attr in _ONLY_CUDA and (function.attr != "use_gpu" or _is_config(function.value, file)):
+        yield file.report(
+            node,
+            phrase("{attr}: {message}", attr=function.attr, message=phrase(_ONLY_CUDA[function.attr])),
+            severity=Severity.WARNING,
+            subject=phrase("paddle.inference: {attr}", attr=function.attr),
+            advice="leave it out, or ask what the program itself chose",
         )
     elif function.attr in ("enable_use_gpu", "enable_npu"):
         edits = _predictor(node, function, file)
@@ -142,6 +161,9 @@ def paddle_cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagno
         message, advice = "is_cuda is false on an NPU", 'ask "npu" in str(x.place)'
     elif node.attr == "pin_memory" and is_call:
         message, advice = "pin_memory() raises: there is no pinned place for custom devices", "leave it out"
+    elif node.attr == "gpu_device_id" and is_call and _is_config(node.value, file):
+        message = "gpu_device_id() is 0 on an NPU, and Config has no such question for custom devices"
+        advice = "ask what the program itself chose"
     elif node.attr in _RENAMED and is_call:
         message = phrase("{attr}() is {RENAMED}() of a custom device", attr=node.attr, RENAMED=_RENAMED[node.attr])
         edit = file.rename_attribute(node, _RENAMED[node.attr])
@@ -149,6 +171,16 @@ def paddle_cuda_method(node: ast.Attribute, file: PythonFile) -> Iterator[Diagno
     else:
         return
     yield file.report(node, message, edits=edits, subject=f"paddle: {node.attr}", advice=advice)
+
+
+def _is_config(node: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression is a ``Config`` of ``paddle.inference``: made there, or called so."""
+    if not isinstance(node, ast.Name):
+        return isinstance(node, ast.Attribute) and "config" in node.attr.lower()
+    found = file.scope(node).lookup(node.id)
+    made = [one.value for one in found[1] if one.kind == "assign"] if found is not None else []
+    names = [file.qualname(one.func) or "" for one in made if isinstance(one, ast.Call)]
+    return any(name.endswith("Config") for name in names) or (not names and "config" in node.id.lower())
 
 
 def _only_number(call: ast.Call) -> int | None:

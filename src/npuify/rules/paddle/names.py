@@ -70,7 +70,7 @@ def paddle_cuda_name(
     row = paddle_name(file.qualname(node) or "")
     if row is not None and isinstance(node, ast.Attribute):
         call = parent if isinstance(parent, ast.Call) and parent.func is node else None
-        if row.with_keyword and row.with_keyword not in _keywords(call):
+        if row.with_keyword and not _has_keyword(call, row):
             return
         edits = _edits(node, call, row, file)
         if call is not None and edits and row.npu.endswith("is_compiled_with_custom_device"):
@@ -110,10 +110,10 @@ def _imported(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[D
     for alias in node.names:
         if isinstance(node, ast.Import):
             is_fluid = f"{alias.name}.".startswith(FLUID)
-            row = paddle_names()[FLUID.rstrip(".")] if is_fluid else None
+            row = paddle_names()[FLUID.rstrip(".")] if is_fluid else paddle_name(alias.name)
         else:
             row = paddle_name(f"{node.module}.{alias.name}") if not node.level else None
-        if row is not None and not row.with_keyword:
+        if row is not None and (not row.with_keyword or _is_said_somewhere(row, file)):
             advice = row.advice or phrase("import and use {npu}", npu=row.npu)
             yield file.report(
                 node,
@@ -156,6 +156,24 @@ def _edits(node: ast.Attribute, call: ast.Call | None, row: PaddleName, file: Py
 def _number(row: PaddleName) -> str:
     """A place needs a number."""
     return ", 0" if row.npu.endswith("Place") else ""
+
+
+def _is_said_somewhere(row: PaddleName, file: PythonFile) -> bool:
+    """Whether the file says what makes a function need CUDA: its calls are not looked at, where it has its own name."""
+    words = [f"{row.with_keyword}=".encode()]
+    if row.cuda.endswith("cpp_extension.load"):
+        words += [b'.cu"', b".cu'"]
+    return any(map(file.contains, words))
+
+
+def _has_keyword(call: ast.Call | None, row: PaddleName) -> bool:
+    """Whether a call says by an argument that it needs CUDA; operators are built of files in CUDA, too."""
+    if row.with_keyword in _keywords(call):
+        return True
+    given = [one.value for one in call.keywords if one.arg == "sources"] if call is not None else []
+    return any(
+        isinstance(one, ast.Constant) and str(one.value).endswith(".cu") for value in given for one in ast.walk(value)
+    )
 
 
 def _keywords(call: ast.Call | None) -> set[str | None]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from npuify.source.shell import Word
 
 _TABLE = "the table of stacks; npuify says the source with each finding"
-_OPTION = re.compile(r"(?:--|\+{0,2}(?=[a-z_][\w.]*=))([A-Za-z][\w.-]*)")
+_OPTION = re.compile(r"(?:--|-(?=ngl$)|\+{0,2}(?=[a-z_][\w.]*=))([A-Za-z][\w.-]*)")
 
 
 @listed("NPU971", "stack-option", Safety.SAFE, evidence=Evidence.PACKAGE, source=_TABLE)
@@ -111,7 +111,7 @@ def _add(row: StackArgument, words: Sequence[Word], file: TextFile) -> None:
     told = [word for word in words if word.value == UNKNOWN and not set(word.variables) <= {"@", "*"}]
     behind = said[-1] if said and not told else None
     edits: list[Replacement | None] = [(behind.end, behind.end, f" {name}={row.becomes}")] if behind else []
-    place = (words[0].start, words[0].end)
+    place = (words[-1].end - 1, words[-1].end)  # of the words themselves other rows tell
     _report(OPTION, place, (name, name), row, edits, file)
 
 

@@ -32,8 +32,9 @@ _NAMES = frozenset(engine_arguments()) - {"model"}
 _CHECKPOINTS = (
     *("awq", "gptq", "gguf", "bnb-4bit", "fp8", "nvfp4", "mxfp4"),
     *("openai/gpt-oss", "deepseek-v3", "deepseek-r1"),
+    *("openai/whisper", "deepseek-v2-lite", "deepseek-v2.5", "llama-3.2-", "minimax-text"),
 )
-"""What names of quantized weights hold; which of them an NPU cannot take, the table says under ``model``."""
+"""What names of weights hold that an NPU may not take: quantized ones, and models that the plug-in does not run."""
 _NAME_OF_MODEL = re.compile(r"(?:\./|/|~)?[\w.-]+(?:/[\w.-]+)+|[\w./-]+\.gguf")
 _IMPORTS_VLLM = re.compile(rb"(?:^|[\r\n])[ \t]*(?:from|import)[ \t]+vllm\b")
 

@@ -6,8 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from npuify.knowledge.frameworks.vllm import engine_arguments
-from npuify.language import phrase
-from npuify.model import Evidence, Safety
+from npuify.language import phrase, semicolons
+from npuify.model import Evidence, Safety, Severity
 from npuify.rules.text_file import listed
 from npuify.source.shell import UNKNOWN
 
@@ -102,19 +102,21 @@ def judge_vllm_options(words: Sequence[Word], data: bytes, file: TextFile, *, ar
     """
     for at, word in enumerate(words):
         name, value, last = option_at(words, at)
-        for row in file.run.vllm.arguments(name, value) if name else ():
-            _judge_option(name, value, (word, last), row, (_without_items if are_items else without, data), file)
+        rows = file.run.vllm.arguments(name, value) if name else ()
+        if rows:
+            _judge_option(name, value, (word, last), rows, (_without_items if are_items else without, data), file)
 
 
 def _judge_option(
     name: str,
     value: str | None,
     place: tuple[Word, Word],
-    row: EngineArgument,
+    rows: Sequence[EngineArgument],
     without_in: tuple[Callable[[bytes, Word, Word], Replacement | None], bytes],
     file: TextFile,
 ) -> None:
-    (word, last), (take_out, data) = place, without_in
+    """Report one option, with all that is known of it: several things of one table are told together."""
+    (word, last), (take_out, data), row = place, without_in, rows[0]
     edits: list[Replacement | None] = []
     if row.action == "remove":
         edits = [take_out(data, word, last)]
@@ -122,17 +124,18 @@ def _judge_option(
         span = last.span(len(last.value) - len(value), len(last.value))
         edits = [(*span, row.becomes) if span is not None else None]
     shown = word.value.partition("=")[0].replace(UNKNOWN, "…")
+    advice = semicolons(phrase(one.advice) for one in rows if one.advice)
     file.report(
         OPTION,
         (word.start, last.end),
-        phrase("{name}: {message}", name=shown, message=row.message),
+        phrase("{name}: {message}", name=shown, message=semicolons(phrase(one.message) for one in rows)),
         edits=edits,
         safety=row.safety,
-        severity=row.severity,
+        severity=min((one.severity for one in rows), key=list(Severity).index),
         evidence=row.evidence,
         source=row.source,
         subject=f"vllm: {name}",
-        advice=row.advice or ("remove it" if row.action == "remove" and None in edits else ""),
+        advice=advice or ("remove it" if row.action == "remove" and None in edits else ""),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.files import DEFINITIONS
 from npuify.language import phrase
-from npuify.model import Evidence, Safety
+from npuify.model import Evidence, Safety, Severity
 from npuify.rules.common.blocks import place_in_block
 from npuify.rules.common.edits.statements import put_import
 from npuify.rules.registry import rule
@@ -38,6 +38,7 @@ _OPENING: Final = frozenset(
 _DEVICE: Final = re.compile(r"(?:cuda|npu)(?::\d+)?")
 _ENGINE: Final = re.compile(r"vllm\.(?:.*\.)?(?:LLM|\w*Engine\.from_engine_args|\w*Engine\.from_vllm_config)")
 _SETTLED: Final = re.compile(rb"VLLM_WORKER_MULTIPROC_METHOD|VLLM_ENABLE_V1_MULTIPROCESSING|set_start_method")
+_SPAWNS: Final = re.compile(rb"VLLM_WORKER_MULTIPROC_METHOD[\"'\]),\s]*[=,]\s*[\"'](?:spawn|fork)\b")
 _SPAWN: Final = 'os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"'
 
 
@@ -87,7 +88,10 @@ def npu_opened_before_vllm(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
     """
     if _ENGINE.fullmatch(file.qualname(node.func) or "") is None or "vllm" in file.project.packages:
         return
-    if _SETTLED.search(file.source.data) is not None or _is_in_actor(node, file):
+    if _is_in_actor(node, file):
+        return
+    if _SETTLED.search(file.source.data) is not None:
+        yield from _spawned_on_import(node, file)
         return
     opening = next(_opened_before(node, file), None)
     if opening is None:
@@ -105,6 +109,22 @@ def npu_opened_before_vllm(node: ast.Call, file: PythonFile) -> Iterator[Diagnos
         advice=""
         if edit
         else 'set VLLM_WORKER_MULTIPROC_METHOD=spawn, and start the engine below if __name__ == "__main__":',
+    )
+
+
+def _spawned_on_import(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """The engine of a program that lets vLLM spawn its processes, where it is made on import: each would make one."""
+    if _SPAWNS.search(file.source.data) is None or _is_guarded(node, file):
+        return
+    if any(isinstance(up, (*DEFINITIONS, ast.ClassDef)) for up in file.ancestors(node)):
+        return
+    yield file.report(
+        node.func,
+        "vLLM's processes are spawned here: each imports this file again, and makes an engine on import",
+        safety=Safety.MANUAL,
+        severity=Severity.ERROR,
+        subject="vllm: VLLM_WORKER_MULTIPROC_METHOD",
+        advice='put what runs here below if __name__ == "__main__":',
     )
 
 
