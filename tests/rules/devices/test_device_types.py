@@ -127,3 +127,16 @@ def test_a_name_made_of_a_device_of_another_file(written: str, edited: str, styl
     after = f'{edited}.replace("npu", "cuda")'
     expected = written.replace(edited, after) if edited else written
     assert f"globals()[{expected}]()" in output(text, root=tmp_path, name="main.py", style=style)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        ("speed(**{str(( x.device )).split(':')[0]: 1})", True),
+        ("torch.device(next(name for name, value in vars(args).items() if value))", True),
+        ("{name: value for name, value in vars(args).items()}", False),
+    ],
+)
+def test_keywords_and_names_of_options_that_are_devices(line: str, is_told: bool, tmp_path: Path) -> None:
+    text = f"import torch\n\ndef speed(cuda=0, cpu=0):\n    return cuda\n\nx = torch.ones(2).cuda()\nprint({line})\n"
+    assert any(one.code == "NPU129" for one in findings(text, root=tmp_path)) is is_told

@@ -93,6 +93,10 @@ FIRES = {
             "        mask = x > 0\n        return x[mask].mean()\nM().cuda()\n"
         ),
         (
+            "import torch\ndef pick(x, m):\n    return x[m].mean()\nclass M(torch.nn.Module):\n"
+            "    def forward(self, x, y):\n        keep = x > y\n        return pick(x, m=keep)\nM().cuda()\n"
+        ),
+        (
             "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"
             "        return x[x > 0].mean()\nM().cuda()\n"
         ),
@@ -222,6 +226,10 @@ SILENT = {
         "import torch\ndef prepare(mask):\n    return torch.where(mask)\n",
     ],
     "NPU413": [
+        (
+            "import torch\ndef pick(x, m):\n    return x[m].mean()\nclass M(torch.nn.Module):\n"
+            "    def forward(self, x, y):\n        return pick(x, y - 1)\nM().cuda()\n"
+        ),
         "import torch\nclass M(nn.Module):\n    def forward(self, x, mask):\n        return x[mask]\nM().cuda()\n",
         (
             "import torch\nclass M(torch.nn.Module):\n    def forward(self, y):\n        x = torch.relu(y)\n"

@@ -6,6 +6,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from npuify.analysis.arguments import parameter_for
 from npuify.analysis.values import Kind
 from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 _COMPARING = frozenset("ne eq gt lt ge le isnan isfinite isinf logical_and logical_or logical_not logical_xor".split())
 """Functions and methods of tensors that make masks."""
+_INDEXED = (b"mask]", b"[m]")
+"""How something is indexed with what a function is given."""
 _ASSIGNED = re.compile(rb"\s+(\w+)\s*(?::[^=]+)?=(?!=)")
 _USED = rb"[\w)\]]\[~?\b%s(?:\.bool\(\))?[],](?!\s*[-+*/]?=[^=])"
 """How a mask is used as an index, and nothing stored there, which needs no shape."""
@@ -33,6 +36,8 @@ _FAR = 4000
 
 def _no_mask(lower: bytes, start: int, end: int) -> bool:
     """Whether the text around a comparison says that nothing is indexed with it in a step."""
+    if lower[start:end] in _INDEXED:
+        return _STORED.match(lower, end - 1) is not None or outside_steps(lower, start, end)
     begin = lower.rfind(b"\n", 0, start) + 1
     before = lower[begin : start + 1]
     if before.count(b"[") > before.count(b"]"):
@@ -55,6 +60,7 @@ def _no_mask(lower: bytes, start: int, end: int) -> bool:
     words=(
         *(" != ", " == ", " > ", " < ", " >= ", " <= ", ".ne(", ".eq(", ".gt(", ".lt(", ".ge(", ".le(", "[~"),
         *("isnan(", "isfinite(", "isinf(", "logical_and(", "logical_or(", "logical_not(", ".bool()"),
+        *("mask]", "[m]"),
     ),
     skip_if=_no_mask,
     common_words=True,
@@ -76,7 +82,7 @@ def boolean_mask_index(node: ast.Subscript | ast.Assign, file: PythonFile) -> It
     if function is None or file.recall(("NPU413", function)):
         return
     if isinstance(node, ast.Subscript):
-        found = node if _is_index(node.slice, file) else None
+        found = node if _is_index(node.slice, file) or _is_given_mask(node.slice, function, file) else None
     else:
         found = _indexed_with(node, function, file)
     if found is None or not isinstance(found.ctx, ast.Load):
@@ -102,6 +108,32 @@ def _is_index(index: ast.expr, file: PythonFile) -> bool:
     if isinstance(first, ast.UnaryOp) and isinstance(first.op, ast.Invert):
         return True
     return not isinstance(first, ast.Name) and _is_mask(first, file)
+
+
+def _is_given_mask(index: ast.expr, function: ast.FunctionDef | ast.AsyncFunctionDef, file: PythonFile) -> bool:
+    """Whether an index is a parameter that a caller in the file gives a mask: ``pick(x, x > 0)``."""
+    if not isinstance(index, ast.Name):
+        return False
+    arg = next((one for one in (*function.args.args, *function.args.kwonlyargs) if one.arg == index.id), None)
+    if arg is None:
+        return False
+    for name in file.model.references(function.name):
+        call = file.model.parent(name)
+        if not isinstance(call, ast.Call) or call.func is not name:
+            continue
+        taken = int(isinstance(name, ast.Attribute) and isinstance(file.model.parent(function), ast.ClassDef))
+        given = next(
+            (
+                one
+                for one in (*call.args, *(word.value for word in call.keywords))
+                if parameter_for(one, call, function, taken) is arg
+            ),
+            None,
+        )
+        made = file.assigned(given) if isinstance(given, ast.Name) else [given]
+        if any(one is not None and _is_mask(one, file) for one in made):
+            return True
+    return False
 
 
 def _indexed_with(node: ast.Assign, function: ast.AST, file: PythonFile) -> ast.Subscript | None:

@@ -101,7 +101,7 @@ def _may_be_assigned(name: bytes, lower: bytes) -> bool:
     Severity.WARNING,
     words=(
         *("getattr(", "hasattr(", "globals()", "locals()", "vars(", "import_module(", "__import__("),
-        *("device.type", ").type", ".device)", "device).split("),
+        *("device.type", ").type", ".device)", ".device )", "device).split("),
     ),
     also_in_file=("cuda",),
     common_words=True,
