@@ -60,6 +60,8 @@ def explain(what: str, *, torch_npu: str | None = None) -> Explanation:
     found = next((rule.explanation for rule in all_rules().values() if rule.is_called(what)), None)
     found = found or explain_code(what) or explain_name(what, torch_npu=torch_npu) or explain_replacement(what)
     found = found or _named_by_rules(what) or explain_member(what) or _package_of(what)
+    if found is None and not what.startswith("-") and " " not in what:
+        found = _named_by_rules(f"--{what.replace('_', '-')}") or _named_by_rules(f"--{what}")
     if found is None:
         similar = _similar_rules(what) or similar_names(what)
         raise NpuifyError(

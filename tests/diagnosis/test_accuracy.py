@@ -56,6 +56,8 @@ STILL_WRONG = {
     "round_28": ["unsloth-1297", "axolotl-529", "pysot-39"],
     "round_31": ["lynx-9"],
     "round_34": ["triplex", "unsloth-1175"],
+    "round_35": ["transformers-31793"],
+    "round_36": ["arjuna-21"],
     "round_33": ["gpt2-test"],
     "round_9": ["msprobe-faq-ei0006", "vllm-ascend-5695"],
 }

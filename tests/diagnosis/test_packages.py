@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 SITE: Final = "/opt/conda/lib/python3.10/site-packages"
 HEAD: Final = 'Traceback (most recent call last):\n  File "/home/user/train.py", line 12, in <module>\n    main()\n'
 FOR_GPUS: Final = {"none", "fork", "replacement"}
-OTHERWISE: Final = {"triton.language.extra.cuda", "pytorch3d", "numba.cuda"}
-"""Answered in other ways: triton has causes of its own; PyTorch3D, and what Numba is beside its part for CUDA, run on the CPU."""
+OTHERWISE: Final = {"triton.language.extra.cuda", "pytorch3d", "numba.cuda", "tritonclient.utils.cuda_shared_memory"}
+"""Answered in other ways: triton has causes of its own; PyTorch3D, and Numba and Triton's client beside their parts for CUDA, run
+on the CPU."""
 ALSO_WORDS: Final = {"jax", "awq", "triton", "composer", "rapids", "cudnn"}
 """Their names, or a part of them, are words of other messages too."""
 

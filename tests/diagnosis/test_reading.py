@@ -257,3 +257,37 @@ def test_the_file_that_a_parser_names_belongs_to_the_exception() -> None:
     assert diagnosed(log + '  in "/d/config.yaml", line 3, column 1\n').exception.endswith(
         'in "/d/config.yaml", line 3'
     )
+
+
+@pytest.mark.parametrize(
+    ("log", "cause"),
+    [
+        # An exception of an import that is passed on without its kind.
+        (("RuntimeError: Failed to import a.b because of the following error (look up to see its traceback):\n"
+         "cannot import name 'Odd' from 'transformers.odd' (/x/site-packages/transformers/odd.py)"), "version-mismatch"),
+        ("TypeError: OddTrainer.compute_loss() got an unexpected keyword argument 'odd'", "version-mismatch"),
+        ("TypeError: odd() got an unexpected keyword argument 'cache_position'", "version-mismatch"),
+        ("TypeError: odd() got an unexpected keyword argument 'odd'", "script-error"),
+        ("AttributeError: module 'numpy.odd' has no attribute '_odd'", "version-mismatch"),
+        # Exit codes.
+        ("worker ended (exitcode: -7)", "shared-memory"),
+        ("step exited with code 126", "file-permission"),
+        ("step exited with code 127", "missing-package"),
+        ("step exited with code 124", "interrupted"),
+        ("command returned non-zero exit status 3221225477", "crash"),
+        ("exit status -8", "crash"),
+        # A frame as IPython wrote it before its release 8.
+        (("RuntimeError     Traceback (most recent call last)\n/x/site-packages/torch/serialization.py in load(f, **kw)\n"
+         "--> 12     return _load(f)\n"), "damaged-file"),
+        # What tells more comes before a traceback that is cut behind it.
+        (('Please check rank 0 logs for faulty rank.\nTraceback (most recent call last):\n'
+         '  File "/home/user/a.py", line 3, in go\n    go()\n'), "peer-ended"),
+    ],
+)  # fmt: skip
+def test_what_the_rounds_taught_as_classes(log: str, cause: str) -> None:
+    assert diagnosed(f"{log}\n").cause == cause
+
+
+def test_what_says_that_the_program_goes_on_is_no_failure() -> None:
+    found = diagnosed("Could not write. Will ignore error and continue. Error: [Errno 13] Permission denied: '/x'\n")
+    assert found.confidence.value == "nothing"

@@ -88,6 +88,13 @@ def test_what_a_finding_is_about_is_known(what: str, kind: str, said: str) -> No
         ("error code 507035", "error code", "VECTOR_CORE"),
         ("DataParallel", "rules", "NPU319"),
         ("hccl", "rules", "NPU301"),
+        ("aclnnAdd", "operator of CANN", "call it: add"),
+        ("aclnnInplaceCopyGetWorkspaceSize", "operator of CANN", "call it: copy_"),
+        ("aclnnFlashAttentionScore", "operator of CANN", "torch_npu.npu_fusion_attention"),
+        ("MatMulV2", "operator of CANN", "torch_npu.npu_linear"),
+        ("attention-backend", "vLLM option", "attention"),
+        ("attention_backend", "vLLM option", "attention"),
+        ("quantization", "rules", "NPU937"),
     ],
 )
 def test_what_is_no_name_of_pythons_is_known_too(what: str, kind: str, said: str) -> None:
@@ -95,7 +102,7 @@ def test_what_is_no_name_of_pythons_is_known_too(what: str, kind: str, said: str
     assert found.kind == kind and said in "\n".join(found.text)
 
 
-@pytest.mark.parametrize("what", ["torch.zzzz", "own._C.forward", "zzzzqq", "error", "failed"])
+@pytest.mark.parametrize("what", ["torch.zzzz", "own._C.forward", "zzzzqq", "error", "failed", "aclnnZzzz", "zz-zz"])
 def test_nothing_is_made_up(what: str) -> None:
     with pytest.raises(NpuifyError) as raised:
         npuify.explain(what)

@@ -26,6 +26,7 @@ from npuify.diagnosis.stems import (
 )
 from npuify.diagnosis.tracebacks import (
     AFTER_FRAME,
+    PASSED_ON_BELOW,
     SHOWN,
     frame_in,
     is_between,
@@ -33,6 +34,7 @@ from npuify.diagnosis.tracebacks import (
     kind_of_exception,
     raised,
     says_little,
+    told_below,
     told_by_head,
     told_by_kind,
     whole_message,
@@ -273,6 +275,8 @@ class Collector:
         if LIST_FOLLOWS.search(text):
             whole = "\n".join((text, *(line.decode("utf-8", "replace") for line in lines[index + 1 : index + 4])))
         found = recognized(whole, frames, light=head.light)
+        if PASSED_ON_BELOW.search(text):
+            found = [*found, *told_below(lines[index + 1 : index + 4], frames)]
         if source:
             # The source that raises it; the exception below says the same, and has its frames.
             found = [one._replace(weight=one.weight - _OF_SOURCE) for one in found]

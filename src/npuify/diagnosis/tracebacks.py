@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from npuify.diagnosis.known.recognize import exception_match
+from npuify.diagnosis.known.recognize import exception_match, recognized
 from npuify.diagnosis.known.sentences import SAYS_LITTLE, sentence_match
 from npuify.diagnosis.known.signatures import matches
 from npuify.diagnosis.lines import split_head
@@ -28,6 +28,10 @@ _FRAME: Final = re.compile(
 )
 _NOTEBOOK_FRAME: Final = re.compile(r"^File (?P<file>/\S+\.py):(?P<line>\d+), in (?P<function>[\w.<>]+)")
 """A frame as IPython writes it in notebooks."""
+_OLD_NOTEBOOK_FRAME: Final = re.compile(
+    r"^\[?(?P<file>[/~]\S+?\.py)(?:\]\(\S*\))? in (?P<function>[\w.<>]+)\((?!.*: error)"
+)
+"""The same before IPython 8, and as Colab links it; the lines below it are numbered."""
 _RICH_FRAME: Final = re.compile(r"^[│|]\s+(?P<file>/\S+\.py):(?P<line>\d+) in (?P<function>[\w.<>]+)")
 """A frame as the library rich draws it."""
 _NOTEBOOK_HEAD: Final = re.compile(r"^(?P<kind>[A-Z]\w+)\s{2,}Traceback \(most recent call last\)")
@@ -50,6 +54,14 @@ _LIBRARIES: Final = re.compile(
 _PACKAGE: Final = re.compile(r"/(?:site|dist)-packages/(\w+)")
 _PASSED_ON: Final = re.compile(r": Caught [\w.]+ in (?:DataLoader worker|pin memory thread|replica|trainer|process)")
 """How torch begins the message of an exception that a worker or a replica raised; that one's traceback follows it."""
+PASSED_ON_BELOW: Final = re.compile(r"because of the following error(?: \([^)]*\))?:\s*$")
+"""How Transformers, and libraries made after it, pass on an exception of an import: its words stand below."""
+_KINDS_OF_WORDS: Final = (
+    (re.compile(r"^module '[\w.]+' has no attribute"), "AttributeError"),
+    (re.compile(r"^No module named"), "ModuleNotFoundError"),
+    (re.compile(r"got an unexpected keyword argument|takes \d+ positional|missing \d+ required"), "TypeError"),
+)
+"""Kinds of exceptions by the words that Python gives them; what else stops an import is an ImportError."""
 _IN_FILE: Final = re.compile(r'\s+(?P<place>in "[^"]+", line \d+)')
 _BETWEEN: Final = ("", "│", "╰", "~", "^")
 """How lines begin that stand between a frame and its exception, but for those that are indented."""
@@ -58,7 +70,10 @@ _BETWEEN: Final = ("", "│", "╰", "~", "^")
 def frame_in(message: str) -> Frame | None:
     """The frame that a line tells of; None for other lines."""
     found = _FRAME.match(message) or _RICH_FRAME.match(message) or _NOTEBOOK_FRAME.match(message)
-    return Frame(found["file"], int(found["line"]), found["function"] or "") if found is not None else None
+    if found is not None:
+        return Frame(found["file"], int(found["line"]), found["function"] or "")
+    older = _OLD_NOTEBOOK_FRAME.match(message)
+    return Frame(older["file"], 0, older["function"]) if older is not None else None
 
 
 def is_between(message: str) -> bool:
@@ -117,6 +132,24 @@ def whole_message(text: str, below: Sequence[bytes]) -> str:
         if any(letter.isalpha() for letter in more):
             return text if "Traceback" in more or frame_in(more) is not None else f"{text} {more}"
     return text
+
+
+def told_below(below: Sequence[bytes], frames: Sequence[Frame]) -> list[Match]:
+    """What the words of an exception say that is passed on without its kind, in the first line below.
+
+    Args:
+        below: the next lines.
+        frames: the traceback's frames; may be empty.
+    """
+    for line in below:
+        said = split_head(line[:SHOWN].decode("utf-8", "replace")).message.strip()
+        if PASSED_ON_BELOW.search(said):
+            continue
+        if not said or "Traceback" in said:
+            return []
+        kind = next((kind for words, kind in _KINDS_OF_WORDS if words.search(said)), "ImportError")
+        return recognized(f"{kind}: {said}", frames, light=False)
+    return []
 
 
 def raised(place: Place, text: str, frames: list[Frame], when: float) -> Raised:

@@ -28,6 +28,7 @@ _KINDS: Final = (
     mark("function"),
     mark("layer"),
     mark("operator"),
+    mark("operator of CANN"),
     mark("environment variable"),
     mark("package"),
     mark("stack"),

@@ -42,7 +42,9 @@ def cut_match(frames: Sequence[Frame], source: str) -> Match | None:
     if _LAUNCHERS.search(last.file):
         return None
     imports = _IMPORTS.match(source)
-    named = (built_package(imports["module"]) if imports is not None else None) or package_of_frames(frames)
+    named = built_package(imports["module"]) if imports is not None else None
+    if named is None and (last.function in ("", "<module>") or imports is not None):
+        named = package_of_frames(frames)
     called = _CALLS.search(source)
     for name in (called[1] if called is not None else "", last.function):
         if named is None and _CHECKS.search(name):
@@ -64,7 +66,7 @@ def cut_match(frames: Sequence[Frame], source: str) -> Match | None:
         cause="script-error",
         weight=31,
         name=UNEXPLAINED,
-    )
+    )._replace(role="wrapper")
 
 
 def _match(why: str, *, cause: str, weight: int, name: str = "traceback-cut") -> Match:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from npuify.diagnosis.model import Frame
 
 REFUSED: Final = re.compile(
-    r"TypeError: .*(?:got an unexpected keyword argument|missing \d+ required (?:positional|keyword-only) argument)"
+    r"TypeError: .*(?:got an unexpected keyword argument|missing \d+ required (?:positional|keyword-only) argument"
+    r"|takes \d+ positional arguments?)"
     r"|AttributeError: (?:module '(?!torch\b|torch_npu\b)[\w.]+'|type object '\w+') has no attribute"
     r"|AttributeError: '(?P<owner>[A-Z]\w*)' object has no attribute"
     r"|KeyError: '[\w-]+'$"
@@ -50,6 +51,31 @@ _LIBRARY_CLASS: Final = re.compile(
 _CALLED: Final = re.compile(
     r"TypeError: (?P<owner>[A-Z]\w*)\.\w+\(\) got an unexpected keyword argument '(?P<argument>\w+)'"
 )
+_INSIDE_NUMPY: Final = re.compile(
+    r"AttributeError: module 'numpy(?:\.\w+)*' has no attribute '_\w+'|AttributeError: module 'numpy\.\w+\._\w+' has no"
+)
+"""Names that only NumPy's own modules ask each other for."""
+_HOOK: Final = re.compile(
+    r"TypeError: (?P<owner>\w*Trainer)\.(?P<hook>compute_loss|_?training_step|prediction_step"
+    r"|evaluation_loop|evaluate|predict"
+    r"|_save_checkpoint|save_model|_save|_load_\w+|log|_maybe_log_save_evaluate|create_optimizer(?:_and_scheduler)?"
+    r"|create_scheduler|get_\w+_(?:dataloader|sampler)|_get_\w+_sampler|_inner_training_loop"
+    r"|_prepare_inputs|floating_point_ops"
+    r"|_wrap_model|get_batch_samples)"
+    r"\(\) (?:got an unexpected keyword argument|takes \d+ positional arguments?|missing \d+ required)"
+)
+"""Methods of Transformers' Trainer that programs write anew, and that its releases call with other arguments."""
+_OF_TRANSFORMERS: Final = re.compile(
+    r"got an unexpected keyword argument '(?:position_ids|past_key_values?|past_key_value_states"
+    r"|attention_mask|use_cache"
+    r"|cache_position|num_items_in_batch|token_type_ids|head_mask|inputs_embeds|output_attentions|output_hidden_states"
+    r"|return_dict|position_embeddings|logits_to_keep|num_logits_to_keep|encoder_hidden_states|encoder_attention_mask"
+    r"|torch_dtype|attn_implementation|use_flash_attention_2|trust_remote_code|eval_strategy|evaluation_strategy"
+    r"|processing_class|use_auth_token|_fast_init|is_gradient_checkpointing|dispatch_batches|even_batches"
+    r"|keep_torch_compile"
+    r"|load_in_8bit|load_in_4bit|quantization_config|proxies|dtype)'"
+)
+"""Arguments that Transformers, or what is built on it, gives to functions of other packages or of models."""
 _PASSES_ON: Final = {
     "torch",
     "torch_npu",
@@ -75,6 +101,13 @@ def refused_match(text: str, frames: Sequence[Frame]) -> Match | None:
     if found is None:
         return None
     called = _CALLED.search(text)
+    hook = _HOOK.search(text)
+    if hook is not None:
+        return _of_hook(hook)
+    if _INSIDE_NUMPY.search(text):
+        return _of_numpy()
+    if not frames and _OF_TRANSFORMERS.search(text):
+        return _of_argument()
     if not frames:
         return _of_library(found["owner"] or "") or _of_called(called)
     caller = _caller(frames)
@@ -169,6 +202,41 @@ def _of_called(called: re.Match[str] | None) -> Match | None:
         ),
         phrase("Install the releases that belong together: those that the project which asks for it pins."),
         weight=42,
+    )
+
+
+def _of_hook(hook: re.Match[str]) -> Match:
+    """What it says that a method of a Trainer is called with arguments of another release."""
+    return _match(
+        phrase(
+            "Transformers calls {hook} of its Trainer, which {owner} has written anew for another release.",
+            hook=hook["hook"],
+            owner=hook["owner"],
+        ),
+        phrase(
+            "Install the Transformers that the project pins, or give {hook} the arguments of the installed one "
+            "(**kwargs takes any).",
+            hook=hook["hook"],
+        ),
+        weight=50,
+    )
+
+
+def _of_numpy() -> Match:
+    """What it says that one of NumPy's modules lacks a name that another of them asks for."""
+    return _match(
+        phrase("Files of two releases of NumPy are mixed: one was installed over the other, or while the program ran."),
+        phrase("Restart the notebook or program; if it stays, uninstall numpy until pip finds none, then install one."),
+        weight=60,
+    )
+
+
+def _of_argument() -> Match:
+    """What it says that a function refuses an argument that Transformers gives."""
+    return _match(
+        phrase("The argument is one that Transformers gives, and the function that is called is of another release."),
+        phrase("Install the Transformers that the project, or the model's config.json, was made with."),
+        weight=40,
     )
 
 

@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
     from npuify.diagnosis.model import Frame
 
+_GOES_ON: Final = re.compile(
+    r"(?i)\bwill ignore (?:the |this )?error and continue|^ignored error while"
+    r"|\bignoring (?:the |this )?(?:error|exception)\b"
+)
+"""What says of itself that the program goes on after it."""
 _LIGHT: Final = 29
 """The most that a line counts which its logger calls a warning or less: the program went on after it."""
 
@@ -49,6 +54,7 @@ def recognized(text: str, frames: Sequence[Frame], *, light: bool) -> list[Match
         frames: those of the traceback that the line ends; may be empty.
         light: whether the line's logger calls it a warning or less.
     """
+    light = light or _GOES_ON.search(text) is not None
     found = matches(text)
     harmless = [one for one in found if one.role == "noise" and one.name != "plain-warning"]
     if harmless:

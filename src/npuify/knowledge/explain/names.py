@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from difflib import get_close_matches
 
+from npuify.knowledge.explain.operators import explain_operator_of_cann
 from npuify.knowledge.explain.packages import explain_package, package_names
 from npuify.knowledge.explain.words import explain_word, variables_of_npus
 from npuify.knowledge.failures.causes import code_facts, explain_exception, explain_failure, explain_message
@@ -49,7 +50,19 @@ def explain_name(what: str, *, torch_npu: str | None = None) -> Explanation | No
         or explain_message(what)
         or explain_exception(what)
         or explain_word(what)
+        or explain_operator_of_cann(what)
+        or _option(what)
     )
+
+
+_OPTION = re.compile(r"[a-z][a-z0-9]*(?:[_-][a-z0-9]+)+")
+
+
+def _option(what: str) -> Explanation | None:
+    """What is known of an option that is written without its dashes, or as Python writes it."""
+    if _OPTION.fullmatch(what) is None:
+        return None
+    return explain_framework("--" + what.replace("_", "-")) or explain_framework("--" + what.replace("-", "_"))
 
 
 _MISSING = re.compile(r"No module named '?([\w.]+)")
