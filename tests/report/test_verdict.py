@@ -304,6 +304,9 @@ def test_a_program_that_names_no_device_is_told_that_it_computes_on_the_cpu(
     verdict = judge(plain)
     assert verdict.level is Level.RUNS
     assert verdict.summary.startswith("No code names a GPU") and "--place-on-npu" in verdict.summary
+    # As in Hamiltonian Neural Networks: what is said of every training in float32 names no device.
+    noted = with_findings(plain, by_hand(finding, code="NPU217", severity=Severity.INFO))
+    assert judge(noted).summary == verdict.summary
     lightning = Survey(frameworks=(torch, Framework("lightning", 1, "train.py:2")))
     for other in (with_findings(plain, finding), replace(plain, survey=lightning), replace(plain, survey=SURVEY)):
         assert "--place-on-npu" not in judge(other).summary

@@ -30,6 +30,8 @@ _WITH_ANY: Final = frozenset(
 _ASIDE: Final = frozenset(("ci", "doc", "docs", "tutorials", "test", "tests", "unit_tests"))
 _DEVICE_CODES: Final = ("NPU1", "NPU2", "NPU3", "NPU5", "NPU7")
 """Codes of findings that a program without a device has not."""
+_OF_ANY_TRAINING: Final = ("NPU217",)
+"""Those of them that it has all the same."""
 _CHOOSE_DEVICES: Final = frozenset(
     "accelerate colossalai composer deepspeed diffusers fairseq lightning mmengine pytorch_lightning ray sglang "
     "torch_npu torchtitan torchtune transformers trl vllm".split()
@@ -140,5 +142,5 @@ def names_no_device(scan: ScanResult) -> bool:
     if scan.narrowed:
         # What names one may be among what is left out.
         return False
-    named = any(one.code.startswith(_DEVICE_CODES) for one in scan.findings)
+    named = any(one.code.startswith(_DEVICE_CODES) and one.code not in _OF_ANY_TRAINING for one in scan.findings)
     return not (named or scan.errors or survey.kernels or survey.operators)
