@@ -234,15 +234,70 @@ def test_requirements(file: str, before: str, after: str, line: str) -> None:
         ("environment.yml", "  - python=3.8\n", "1", "  - python=3.7.11\n"),
         ("environment.yml", "  - python=3.8\n", "2", None),
         ("environment.yml", "  - python=3.11\n", "2", "  - python=3.9\n"),
+        ("pyproject.toml", 'python = "^3.10"\n', "2", 'python = ">=3.8,<3.10"\n'),
+        ("pyproject.toml", 'python = "^3.6"\n', "1", None),
         ("Pipfile", '[requires]\npython_version = "3.6"\n', "1", '[requires]\npython_version = "3.7"\n'),
     ],
 )
 def test_the_python_of_the_adapter_is_asked_for(file: str, python: str, line: str, after: str | None) -> None:
     pin = "==1.15.0" if line == "1" else "==2.6.5"
-    head = "dependencies:\n" if file == "environment.yml" else f'[packages]\ntensorflow-cpu = "{pin}"\n'
+    head = {
+        "environment.yml": "dependencies:\n",
+        "Pipfile": f'[packages]\ntensorflow-cpu = "{pin}"\n',
+        "pyproject.toml": f'[tool.poetry.dependencies]\ntensorflow-cpu = "{pin[2:]}"\n',
+    }[file]
     tail = f"  - pip:\n    - tensorflow-cpu{pin}\n" if file == "environment.yml" else ""
     out = output(head + python + tail, name=file, tensorflow=line, unsafe=True)
     assert out == head + (after or python) + tail
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after"),
+    [
+        ("setup.py", "setup(install_requires=['tensorflow>=2.4'], python_requires='>=3.10')\n", "setup(install_requires=['tensorflow-cpu==2.6.5'], python_requires='>=3.8,<3.10')\n"),
+        ("setup.py", "setup(install_requires=['tensorflow>=2.4'], python_requires='>=3.6')\n", "setup(install_requires=['tensorflow-cpu==2.6.5'], python_requires='>=3.6')\n"),
+        ("pyproject.toml", '[project]\nrequires-python = ">=3.10"\ndependencies = ["tensorflow"]\n', '[project]\nrequires-python = ">=3.8,<3.10"\ndependencies = ["tensorflow-cpu==2.6.5"]\n'),
+        # A table holds a name once, and extras name what is there.
+        ("pyproject.toml", '[tool.poetry.dependencies]\ntensorflow = "^2.4"\ntensorflow-gpu = {version = "^2.4", optional = true}\n[tool.poetry.extras]\ngpu = ["tensorflow-gpu"]\n', '[tool.poetry.dependencies]\ntensorflow-cpu = "2.6.5"\n[tool.poetry.extras]\ngpu = ["tensorflow-cpu"]\n'),
+    ],
+)  # fmt: skip
+def test_what_a_package_asks_of_python_and_of_both_builds(file: str, before: str, after: str) -> None:
+    assert output(before, name=file, tensorflow="2", unsafe=True) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("conda install tensorflow-gpu=1.15\n", "pip install tensorflow-cpu==1.15.0\n"),
+        ("conda install -c anaconda -y numpy tensorflow-gpu==1.14 || exit 1\n", "conda install -c anaconda -y numpy && pip install tensorflow-cpu==1.15.0 || exit 1\n"),
+        ("conda install -y numpy \\\n  tensorflow-gpu=1.15 \\\n  tqdm\n", "conda install -y numpy \\\n  tqdm && pip install tensorflow-cpu==1.15.0\n"),
+        ("conda create -n tf python=3.6 tensorflow-gpu=1.15 keras-gpu\n", "conda create -n tf python=3.7.11 && conda run -n tf pip install tensorflow-cpu==1.15.0\n"),
+        ("mamba create -p /opt/tf tensorflow-gpu=1.15\n", "mamba create -p /opt/tf python=3.7.11 && mamba run -p /opt/tf pip install tensorflow-cpu==1.15.0\n"),
+        ("conda install -n tf tensorflow-gpu\n", "conda run -n tf pip install tensorflow-cpu==1.15.0\n"),
+        ("conda install numpy tensorflow-gpu=1.15 | tee log\n", None),
+        ("sudo conda install numpy tensorflow-gpu=1.15\n", None),
+        ("conda create tensorflow-gpu=1.15\n", None),
+    ],
+)  # fmt: skip
+def test_tensorflow_of_conda_is_left_to_pip(before: str, after: str | None) -> None:
+    assert output(before, name="setup.sh", tensorflow="1", unsafe=True) == (after or before)
+    assert [one.code for one in findings(before, name="setup.sh", tensorflow="1")].count("NPU920") >= 1
+
+
+def test_the_python_beside_a_tensorflow_project_is_the_adapter_s(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("tensorflow-gpu==1.15\n")
+    (tmp_path / "train.py").write_text(TF + "s = tf.Session()\n")
+    (tmp_path / "environment.yml").write_text("dependencies:\n  - python=3.6\n  - pip:\n    - -r requirements.txt\n")
+    found = npuify.scan([tmp_path], Options(cache=False, jobs=1)).findings
+    (told,) = [one for one in found if one.file == "environment.yml"]
+    assert [one.after for one in told.edits] == ["=3.7.11"]
+
+
+def test_an_image_for_tensorflow_is_told_by_its_line() -> None:
+    (told,) = findings("FROM tensorflow/tensorflow:1.15.0-gpu-py3\n", name="Dockerfile", tensorflow="1")
+    assert "FROM quay.io/ascend/cann:" in told.advice
+    assert "Python 3.7.11" in told.advice
+    assert "pip install tensorflow-cpu==1.15.0 npu_bridge-1.15.0-py3-none-manylinux2014_$(arch).whl" in told.advice
 
 
 def test_a_line_of_conda_is_about_tensorflow_not_torch() -> None:
@@ -340,6 +395,10 @@ def test_the_pass_that_casts_for_cuda_is_told(text: str, line: str, told: bool) 
         ("numpy==1.22.0", "numpy>=1.19.2,<1.20"),
         ("gast==0.3.3  # why", "gast==0.4.0  # why"),
         ("tensorflow-hub==0.12", "tensorflow-hub==0.12"),
+        ("tensorflow-addons==0.12.1", "tensorflow-addons>=0.14.0,<0.17"),
+        ("tensorflow-addons~=0.16.1", "tensorflow-addons~=0.16.1"),
+        ("tensorflow_probability==0.16", "tensorflow_probability>=0.9.0,<0.15"),
+        ("tf-models-official>=2.7", "tf-models-official>=2.3.0,<2.7"),
     ],
 )
 def test_pins_of_the_old_version_go_with_it(asked: str, after: str) -> None:

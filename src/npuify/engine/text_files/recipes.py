@@ -13,7 +13,7 @@ from npuify.rules.environment.options import counterpart, judge_name, last_name
 from npuify.rules.environment.serving_images import is_vllm_image
 from npuify.rules.environment.shell_commands import judge_search_path
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
-from npuify.rules.packages.pip_lines import judge_pip_words
+from npuify.rules.packages.command_lines.pip import judge_pip_words
 from npuify.rules.text_file import Given
 from npuify.source.docker import as_shell, pairs, read
 

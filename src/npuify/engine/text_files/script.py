@@ -26,7 +26,8 @@ from npuify.rules.environment.options import (
 from npuify.rules.environment.settings import judge_option
 from npuify.rules.environment.shell_commands import judge_command, judge_search_path
 from npuify.rules.environment.variables import Mention, Setting, judge_variables
-from npuify.rules.packages.pip_lines import judge_conda_line, judge_pip_lines
+from npuify.rules.packages.command_lines.conda import judge_conda_line
+from npuify.rules.packages.command_lines.pip import judge_pip_lines
 from npuify.rules.paddle.options import judge_paddle_launcher, judge_paddle_options, starts_paddle
 from npuify.rules.stacks.options import judge_stack_options, stack_of
 from npuify.rules.text_file import Given

@@ -108,3 +108,16 @@ def _move(adapter: Adapter, wanted: SpecifierSet) -> str:
         "tf.keras.utils.split_dataset, Dataset.rebatch, the .keras file format and Keras 3. "
         "Run the program on tensorflow-cpu 2.6.5 first."
     )
+
+
+def newest_python(adapter: Adapter) -> str:
+    """The newest Python that an adapter is for: 3.7.11, or 3.9, where all releases of that are right."""
+    newest = pythons_of(adapter)[-1]
+    return newest if "|" not in adapter.python else newest.rpartition(".")[0]
+
+
+def pythons_of(adapter: Adapter) -> list[str]:
+    """The Pythons that an adapter is for, oldest first."""
+    ranges = [SpecifierSet(one) for one in adapter.python.split("|")]
+    known = [f"3.{minor}.{patch}" for minor in range(7, 10) for patch in range(20)]
+    return [one for one in known if any(one in bounds for bounds in ranges)]

@@ -80,8 +80,11 @@ class Adapter(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evidence: Evidence
     source: str
     beside: tuple[str, ...] = ()
-    """What TensorFlow's wheel, or one with operators for it, wants beside it: by the metadata of tensorflow-cpu 1.15.0
-    and tensorflow 2.6.5 (the upper bound of NumPy is the adapter's), and of tensorflow-text 2.6.0."""
+    """What goes with TensorFlow's wheel: by the metadata of tensorflow-cpu 1.15.0 and tensorflow 2.6.5 (the upper bound
+    of NumPy is the adapter's), and of the packages that want a TensorFlow themselves; tensorflow-probability asks for
+    one when it is imported."""
+    lacks: tuple[str, ...] = ()
+    """Packages of which no version is for this TensorFlow: by the metadata of their wheels."""
 
 
 class AdapterFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge.frameworks.variables import TENSORFLOW
-from npuify.knowledge.tensorflow.lines import choose_adapter
+from npuify.knowledge.tensorflow.lines import choose_adapter, newest_python
 from npuify.knowledge.tensorflow.tables import adapters
-from npuify.language import alternatives, phrase
+from npuify.language import phrase
 from npuify.model import Evidence, Safety, Severity
 from npuify.rules.environment.serving_images import judge_serving_image
 from npuify.rules.text_file import listed
@@ -145,18 +145,26 @@ def _tensorflow_advice(image: str, file: TextFile) -> str:
     """What an image for TensorFlow becomes: the adapters' Python is older than that of CANN's images."""
     line = file.run.tensorflow_around(file.relative)
     adapter = next((one for one in adapters() if one.line == line), choose_adapter(None, _version_in(image)).adapter)
-    wanted = (
-        phrase("{tensorflow} and the wheel of {package}", tensorflow=adapter.tensorflow, package=adapter.package)
-        if adapter
-        else "TensorFlow and its adapter"
-    )
-    python = phrase(", Python {versions}", versions=alternatives(adapter.python.split("|"))) if adapter else ""
+    if adapter is None:
+        return phrase(
+            "begin with {image} (910b: Atlas A2; a3 and 310p for others; check that the tag exists); say --tf-adapter "
+            "for what is to be installed into it",
+            image=_WITH_CANN,
+        )
+    wheel = f"{adapter.package}-{adapter.version}-py3-none-manylinux2014_$(arch).whl"
     return phrase(
-        "begin with one that has CANN, from quay.io/ascend/cann (tags name the chip: 910b, a3, 310p){python}, and "
-        "install {wanted} into it",
-        python=python,
-        wanted=wanted,
+        "FROM {image} (910b: Atlas A2; a3 and 310p for others; check that the tag exists); its Python is too new: "
+        "install Python {python} into it, and with that RUN pip install {tensorflow} {wheel}, the wheel from the "
+        "adapter's release page for this CANN",
+        image=_WITH_CANN,
+        python=newest_python(adapter),
+        tensorflow=adapter.tensorflow,
+        wheel=wheel,
     )
+
+
+_WITH_CANN: Final = "quay.io/ascend/cann:9.0.0-910b-ubuntu22.04-py3.11"
+"""An image with a CANN that there is a release of both adapters for (``releases`` of adapters.toml)."""
 
 
 def _version_in(image: str) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from npuify.language import commas, phrase
 from npuify.model import Evidence, Severity
 from npuify.rules.common.paddle import lies_with_paddle, stands_without_torch
-from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from, raised
+from npuify.rules.packages.dependency_file import DependencyFile, admits, excludes_from, named_in_extras, raised
 from npuify.rules.packages.dependency_rules import (
     DROPPED,
     FROM_SOURCE,
@@ -25,12 +25,11 @@ from npuify.rules.packages.jax_set import judge_jax
 from npuify.rules.packages.paddle_set import judge_paddle
 from npuify.rules.packages.replaced_uses import safety_of_leaving
 from npuify.rules.packages.tensorflow_set import NAMES as TENSORFLOW_NAMES
-from npuify.rules.packages.tensorflow_set import is_on_tensorflow, judge_tensorflow
+from npuify.rules.packages.tensorflow_set import is_on_tensorflow, judge_python, judge_tensorflow
 from npuify.rules.packages.torch_set import judge_indexes, judge_torch
 from npuify.rules.packages.vllm_set import DECIDED_BY_VLLM, judge_beside_vllm, judge_plugin_alone, judge_vllm
 from npuify.rules.run import Result
 from npuify.source.requirements import Spot, UnreadableRequirements, format_of, read
-from npuify.source.requirements.entry import normal
 from npuify.source.text import UnreadableText
 
 if TYPE_CHECKING:
@@ -42,9 +41,6 @@ if TYPE_CHECKING:
     from npuify.rules.registry import Rule
     from npuify.source.requirements import Entry
     from npuify.source.text import Text
-
-_POETRY_EXTRAS = re.compile(r"^\[tool\.poetry\.extras\][^\n]*\n(?P<rows>(?:(?!\[)[^\n]*(?:\n|\Z))*)", re.MULTILINE)
-_QUOTED = re.compile(r"[\"']([\w.-]+)[\"']")
 
 
 class _Dependencies:
@@ -104,7 +100,12 @@ def judge(file: DependencyFile, tensorflow: str = "") -> list[Finding]:
         *judge_indexes(file),
     ]
     # An adapter's Python is older than every one that torch_npu has packages for.
-    found += judge_tensorflow(file, tensorflow) if on_tensorflow else [] if is_on_tensorflow(file) else _python(file)
+    if on_tensorflow:
+        found += judge_tensorflow(file, tensorflow)
+    elif file.on_tensorflow and not file.is_for_other_devices and not file.named("torch", "jax", "paddlepaddle-gpu"):
+        found += judge_python(file, tensorflow)
+    elif not is_on_tensorflow(file):
+        found += _python(file)
     for entry in file.entries:
         if on_tensorflow and entry.name in TENSORFLOW_NAMES:
             found += judge_extras(entry, DROPPED, file)
@@ -206,7 +207,7 @@ def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
             DROPPED,
             entry,
             phrase("{name}: modules of npuify take the place of all its imports (NPU622)", name=entry.name),
-            spots=[entry.removal, *(None for _ in _named_in_extras(entry, file))],
+            spots=[entry.removal, *(None for _ in named_in_extras(entry, file))],
             safety=safety,
             severity=Severity.WARNING,
             evidence=Evidence.PACKAGE,
@@ -218,7 +219,7 @@ def _judge(entry: Entry, file: DependencyFile) -> Iterator[Finding]:
     elif row.action == "replace":
         yield _report(REPLACED, entry, row, message, file, [*_replaced(entry, row), *_in_extras(entry, file, row)])
     elif row.action == "drop":
-        extras = [None for _ in _named_in_extras(entry, file)]  # Poetry refuses an extra of what it does not know
+        extras = [None for _ in named_in_extras(entry, file)]  # Poetry refuses an extra of what it does not know
         yield _report(DROPPED, entry, row, message, file, [entry.removal, *extras])
     else:
         yield _report(FROM_SOURCE if row.action == "source" else NEEDS_WORK, entry, row, message, file, [])
@@ -228,7 +229,7 @@ def _beside_its_other_build(entry: Entry, file: DependencyFile) -> Iterator[Find
     """ONNX Runtime's build for the CPU beside that for an accelerator, which holds the CPU's provider as well."""
     others = [one for one in file.named("onnxruntime-gpu", "onnxruntime-cann") if one.group == entry.group]
     # Which of two extras is installed, Poetry is told; an extra keeps what it names.
-    if others and not _named_in_extras(entry, file):
+    if others and not named_in_extras(entry, file):
         yield file.report(
             REPLACED,
             entry,
@@ -294,19 +295,9 @@ def _may_reach(specifier: str, bound: str) -> bool:
     return not specifier or not excludes_from(specifier, bound)
 
 
-def _named_in_extras(entry: Entry, file: DependencyFile) -> list[tuple[int, int]]:
-    """Where the extras of Poetry name a package."""
-    table = _POETRY_EXTRAS.search(file.document.text) if entry.dialect == "poetry" else None
-    if table is None:
-        return []
-    return [
-        one.span(1) for one in _QUOTED.finditer(file.document.text, *table.span("rows")) if normal(one[1]) == entry.name
-    ]
-
-
 def _in_extras(entry: Entry, file: DependencyFile, row: Dependency) -> list[Spot]:
     name = re.split(r"[\s\[<>=!~]", row.replacement, maxsplit=1)[0]
-    return [Spot(*span, name) for span in _named_in_extras(entry, file)]
+    return [Spot(*span, name) for span in named_in_extras(entry, file)]
 
 
 def _replaced(entry: Entry, row: Dependency) -> list[Spot | None]:

@@ -9,6 +9,7 @@ from npuify.knowledge.frameworks.vllm import VllmAim
 from npuify.language import phrase, semicolons
 from npuify.model import Edit, Evidence, Finding, Position, Safety, Severity
 from npuify.source.requirements import Entry, Spot
+from npuify.source.requirements.entry import normal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 NO_AIM = VllmAim()
 _HASHES = "its hashes belong to the old versions: regenerate the file from the migrated input"
 _FOR_OTHERS = frozenset(("amd", "ascend", "cpu", "hpu", "mac", "macos", "mps", "neuron", "npu", "rocm", "tpu", "xpu"))
+_POETRY_EXTRAS = re.compile(r"^\[tool\.poetry\.extras\][^\n]*\n(?P<rows>(?:(?!\[)[^\n]*(?:\n|\Z))*)", re.MULTILINE)
+_QUOTED = re.compile(r"[\"']([\w.-]+)[\"']")
 _FOR_PROSE = frozenset(("doc", "docs", "lint", "linting", "quality", "readthedocs", "style", "typing"))
 
 
@@ -156,6 +159,16 @@ class DependencyFile:
             advice=phrase(advice),
             edits=edits,
         )
+
+
+def named_in_extras(entry: Entry, file: DependencyFile) -> list[tuple[int, int]]:
+    """Where the extras of Poetry name a package."""
+    table = _POETRY_EXTRAS.search(file.document.text) if entry.dialect == "poetry" else None
+    if table is None:
+        return []
+    return [
+        one.span(1) for one in _QUOTED.finditer(file.document.text, *table.span("rows")) if normal(one[1]) == entry.name
+    ]
 
 
 def _merged(spots: list[Spot]) -> list[Spot]:

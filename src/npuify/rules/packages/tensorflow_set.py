@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from packaging.requirements import Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from npuify.knowledge.tensorflow.lines import choose_adapter
+from npuify.knowledge.tensorflow.lines import choose_adapter, newest_python, pythons_of
 from npuify.knowledge.tensorflow.tables import adapters
 from npuify.language import alternatives, commas, phrase
 from npuify.model import Evidence, Safety, Severity
-from npuify.rules.packages.dependency_file import admits
+from npuify.rules.packages.dependency_file import admits, named_in_extras
 from npuify.rules.registry import Rule, list_rule
 from npuify.source.requirements import Spot
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
     from npuify.source.requirements import Entry
 
 NAMES: Final = ("tensorflow", "tensorflow-gpu", "tensorflow-cpu")
-_PARTS: Final = ("tensorflow-base", "tensorflow-gpu-base", "tensorflow-mkl", "tensorflow-eigen")
-"""Parts and builds of conda's own TensorFlow."""
+PARTS: Final = ("tensorflow-base", "tensorflow-gpu-base", "tensorflow-mkl", "tensorflow-eigen", "keras-gpu")
+"""Parts and builds of conda's own TensorFlow, and Keras with it."""
 
 
 def _tensorflow_without_npu(node: object, file: object) -> Iterator[Finding]:
@@ -106,7 +107,9 @@ def judge_tensorflow(file: DependencyFile, line: str) -> Iterator[Finding]:
                 tensorflow=adapter.tensorflow,
                 package=adapter.package,
             ),
-            spots=_spots(entry, adapter, file) if entry.dialect != "conda" else _left_to_pip(entry, adapter, file),
+            spots=_left_to_pip(entry, adapter, file)
+            if entry.dialect == "conda"
+            else [*_spots(entry, adapter, file), *(Spot(*one, name) for one in named_in_extras(entry, file))],
             subject=entry.name,
             advice=phrase(
                 "Python {python}; {also}; the wheel {package} is on no index, it comes from the adapter's release page",
@@ -117,8 +120,30 @@ def judge_tensorflow(file: DependencyFile, line: str) -> Iterator[Finding]:
         )
 
 
+def judge_python(file: DependencyFile, line: str) -> Iterator[Finding]:
+    """What has to change of the Python that a file of a TensorFlow project asks for, which names no TensorFlow itself.
+
+    Args:
+        file: the file.
+        line: as for :func:`judge_tensorflow`.
+    """
+    for adapter in adapters():
+        if adapter.line == line:
+            yield from _python(adapter, file)
+
+
 def _beside(adapter: Adapter, file: DependencyFile) -> Iterator[Finding]:
     """Pins beside TensorFlow that went with its old version, and cannot be installed with the new one."""
+    for entry in file.named(*adapter.lacks):
+        yield file.report(
+            TENSORFLOW,
+            entry,
+            phrase("no version of {name} is for {tensorflow}", name=entry.name, tensorflow=adapter.tensorflow),
+            evidence=Evidence.PACKAGE,
+            source="the metadata of the wheels",
+            subject=entry.name,
+            advice="take what is used of it into the project, or move the project to TensorFlow 2.6.5",
+        )
     for text in adapter.beside:
         wanted = Requirement(text)
         for entry in file.named(wanted.name):
@@ -133,7 +158,7 @@ def _beside(adapter: Adapter, file: DependencyFile) -> Iterator[Finding]:
                     tensorflow=adapter.tensorflow,
                     wanted=text,
                 ),
-                spots=[file.version(entry, text[len(wanted.name) :])] if entry.dialect == "pep508" else None,
+                spots=[file.version(entry, text[len(wanted.name) :])] if entry.dialect != "conda" else None,
                 evidence=Evidence.PACKAGE,
                 source="the metadata of the wheels",
                 subject=entry.name,
@@ -150,38 +175,60 @@ def _left_to_pip(entry: Entry, adapter: Adapter, file: DependencyFile) -> list[S
     if entry is next(one for one in file.named(*NAMES) if one.dialect == "conda"):
         head, _, item = place.text.rpartition("\0")
         spots.append(place._replace(text=head + item.format(adapter.tensorflow)))
-        spots += [one.removal for one in file.named(*_PARTS) if one.dialect == "conda"]
+        spots += [one.removal for one in file.named(*PARTS) if one.dialect == "conda"]
     return spots
 
 
 def _python(adapter: Adapter, file: DependencyFile) -> Iterator[Finding]:
     """A Python that the adapter is not for, where a file asks for one."""
-    ranges = [SpecifierSet(one) for one in adapter.python.split("|")]
-    known = [f"3.{minor}.{patch}" for minor in range(7, 10) for patch in range(20)]
-    fitting = [one for one in known if any(one in bounds for bounds in ranges)]
+    fitting = pythons_of(adapter)
     for entry in file.named("python"):
         if entry.dialect not in ("conda", "poetry", "pipenv") or not entry.specifier:
             continue
         if any(admits(entry.specifier, one) for one in fitting):
             continue
-        newest = fitting[-1] if len(ranges) == 1 else fitting[-1].rpartition(".")[0]
+        newest = newest_python(adapter)
         spots: list[Spot | None] = [file.version(entry, f"=={newest}")]
         if entry.dialect == "pipenv" and entry.version_span is not None:
             spots = [Spot(*entry.version_span, ".".join(newest.split(".")[:2]))]
-        yield file.report(
-            TENSORFLOW,
-            entry,
-            phrase(
-                "{package} is for Python {python}; {written} is not among them",
-                package=adapter.package,
-                python=alternatives(adapter.python.split("|")),
-                written=file.written(entry),
-            ),
-            # For Poetry a range has to be written, which the project's own code decides.
-            spots=spots if entry.dialect != "poetry" else None,
-            subject="python",
-            advice="",
-        )
+        elif entry.dialect == "poetry":
+            # Poetry asks for versions of packages that fit all of a range.
+            spots = [file.version(entry, adapter.python.split("|")[-1])]
+        yield _other_python(adapter, file, entry, file.written(entry), spots)
+    for match in _REQUIRES_PYTHON.finditer(file.document.text):
+        asked = match["asked"]
+        try:
+            if any(admits(asked, one) for one in fitting):
+                continue
+        except InvalidSpecifier:
+            continue
+        last = adapter.python.split("|")[-1]
+        yield _other_python(adapter, file, match.span(), match.group().strip(), [Spot(*match.span("asked"), last)])
+
+
+_REQUIRES_PYTHON: Final = re.compile(
+    r"""(?m)^[^#\n]*?(?<![\w.-])(?:requires-python|python_requires)[ \t]*=[ \t]*"""
+    r"""(?P<quote>["'])(?P<asked>[<>=~!][^"'\n]*)(?P=quote)"""
+)
+"""What a package's own metadata ask of Python, in pyproject.toml and setup.py."""
+
+
+def _other_python(
+    adapter: Adapter, file: DependencyFile, place: Entry | tuple[int, int], written: str, spots: list[Spot | None]
+) -> Finding:
+    return file.report(
+        TENSORFLOW,
+        place,
+        phrase(
+            "{package} is for Python {python}; {written} is not among them",
+            package=adapter.package,
+            python=alternatives(adapter.python.split("|")),
+            written=written,
+        ),
+        spots=spots,
+        subject="python",
+        advice="",
+    )
 
 
 def _excludes(asked: str, wanted: SpecifierSet) -> bool:
@@ -205,6 +252,11 @@ def _excludes(asked: str, wanted: SpecifierSet) -> bool:
 
 def _spots(entry: Entry, adapter: Adapter, file: DependencyFile) -> list[Spot | None]:
     name, _, version = adapter.tensorflow.partition("==")
+    if entry.dialect in ("poetry", "pipenv"):
+        # A table holds a name once: of both of TensorFlow's builds one is left.
+        builds = [one for one in file.named(*NAMES) if one.group == entry.group]
+        if entry is not next((one for one in builds if one.name == name), builds[0]):
+            return [entry.removal]
     if entry.name_span is None:
         return [Spot(entry.start, entry.end, adapter.tensorflow)] if not entry.url else [None]
     if entry.version_span is None:

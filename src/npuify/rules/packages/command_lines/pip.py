@@ -8,20 +8,16 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from npuify.knowledge.frameworks.variables import TENSORFLOW
 from npuify.language import phrase, semicolons
 from npuify.model import Edit, Position, Safety, Severity
 from npuify.rules.common.paddle import lies_with_paddle, stands_without_torch
+from npuify.rules.packages.command_lines.plugins import judge_plugins
 from npuify.rules.packages.dependencies import judge
 from npuify.rules.packages.dependency_file import DependencyFile
-from npuify.rules.packages.plugin_calls import judge_plugins
 from npuify.rules.packages.replaced_uses import safety_of_leaving
-from npuify.rules.packages.tensorflow_set import NAMES as TENSORFLOW_NAMES
 from npuify.rules.packages.torch_set import COMPANION, INDEX, TORCH
-from npuify.source.pip_command import as_argument, conda_command, pip_commands, pip_words
-from npuify.source.requirements import Document, Spot, pip
-from npuify.source.requirements.conda import conda_entry
-from npuify.source.shell import UNKNOWN
+from npuify.source.pip_command import as_argument, pip_commands, pip_words
+from npuify.source.requirements import pip
 from npuify.source.text import Text, UnreadableText
 
 if TYPE_CHECKING:
@@ -30,8 +26,6 @@ if TYPE_CHECKING:
     from npuify.model import Finding
     from npuify.rules.text_file import Replacement, TextFile
     from npuify.source.pip_command import PipCommand
-    from npuify.source.requirements import Entry
-    from npuify.source.shell import Command, Word
 
 _GAP = re.compile(rb"(?:[ \t]|\\\r?\n)+\Z")
 _NPU = re.compile(rb"(?i)\btorch[-_]npu\b")
@@ -72,14 +66,14 @@ def _judge_command(command: PipCommand, data: bytes, file: TextFile, *, has_pair
     placed = []
     for finding in _judged(command, file):
         if not (has_pair and finding.code == TORCH.code):
-            one = _for_workflow(_placed(finding, command, data, file), file)
+            one = for_workflow(place_in_line(finding, command, data, file), file)
             # What scripts install has no part in the choice of the release, so that its pin may be meant otherwise.
             # A notebook installs for itself.
             is_script = not file.relative.endswith(".ipynb")
             if finding.code == TORCH.code and one.edits and is_script and _pins_another(command, data, file):
                 one = structs.replace(one, safety=Safety.REVIEW)
             placed.append(one)
-    placed = _leaving_something(placed, command)
+    placed = leaving_something(placed, command)
     # A build for CUDA that stays is not to be had from another index.
     stays = any(one.code in (TORCH.code, COMPANION.code) and not one.edits for one in placed)
     # What belongs to torch moves together with it, or not at all.
@@ -95,7 +89,7 @@ def _judge_command(command: PipCommand, data: bytes, file: TextFile, *, has_pair
         file.add(one)
 
 
-def _leaving_something(findings: list[Finding], command: PipCommand) -> list[Finding]:
+def leaving_something(findings: list[Finding], command: PipCommand) -> list[Finding]:
     """``findings`` without edits that together would leave ``pip install`` nothing to install, which is an error."""
     gone = [{span for span in command.arguments for edit in one.edits if _takes_out(edit, span)} for one in findings]
     if _FROM_FILE.search(command.text) or len(set().union(*gone)) < len(command.arguments):
@@ -124,7 +118,7 @@ def _pins_another(command: PipCommand, data: bytes, file: TextFile) -> bool:
     return any(one != b"torch==" + file.release.torch.encode() for one in pinned)
 
 
-def _for_workflow(finding: Finding, file: TextFile) -> Finding:
+def for_workflow(finding: Finding, file: TextFile) -> Finding:
     """A workflow's jobs run on machines of many kinds, for some of which torch-npu has no package."""
     if ".github/" not in file.relative or not finding.edits:
         return finding
@@ -137,114 +131,6 @@ def _for_workflow(finding: Finding, file: TextFile) -> Finding:
         severity=Severity.WARNING,
         advice="change it if the job is to run on NPUs; torch-npu has packages for Linux only",
     )
-
-
-_OF_TORCH = re.compile(r"pytorch|pytorch-cuda|pytorch-gpu|pytorch-nightly|cudatoolkit|torchvision|torchaudio")
-"""What conda installs together with its own torch."""
-_CONDA_OPTIONS = frozenset(
-    ("-n", "--name", "-p", "--prefix", "-c", "--channel", "--file", "-f", "--solver", "--platform")
-)
-"""Options of conda whose value is a word of its own."""
-
-
-def _conda_packages(command: Command) -> list[Word]:
-    """The words of a command of conda's that name packages."""
-    return [
-        word
-        for before, word in zip(command.words[1:], command.words[2:], strict=False)
-        if before.value not in _CONDA_OPTIONS
-        and re.match(r"[\w.:/-]*\w", word.value)
-        and not word.value.startswith("-")
-        and word.value not in ("install", "create")
-    ]
-
-
-def _conda_entries(words: list[Word], text: str, start: int) -> list[Entry]:
-    """What is required by ``words`` of the command that begins at ``start`` of its file and reads ``text``."""
-    entries = []
-    for word in words:
-        first, last = word.start - start, word.end - start
-        quotes = 1 if text[first : first + 1] in ("'", '"') else 0
-        entry = conda_entry(text, first + quotes, last - quotes)
-        if entry is not None and UNKNOWN not in word.value.partition("=")[0]:
-            is_known = UNKNOWN not in word.value
-            entries.append(
-                entry._replace(
-                    specifier=entry.specifier if is_known else None,
-                    version_span=entry.version_span if is_known else None,
-                    removal=Spot(first, last, ""),
-                )
-            )
-    return entries
-
-
-def _report_conda_torch(torch: Entry, shown: str, start: int, file: TextFile) -> None:
-    release = file.release
-    file.report(
-        TORCH,
-        (start + torch.start, start + torch.end),
-        phrase(
-            "conda has no torch-npu for {value}; torch-npu {torch_npu} is built for the torch {torch} that pip "
-            "installs",
-            value=shown,
-            torch_npu=release.torch_npu,
-            torch=release.torch,
-        ),
-        subject="torch",
-        advice=phrase(
-            "pip install torch=={torch} torch-npu=={torch_npu}, without any CUDA packages",
-            torch=release.torch,
-            torch_npu=release.torch_npu,
-        ),
-    )
-
-
-def judge_conda_line(command: Command, data: bytes, file: TextFile) -> None:
-    """Report what becomes of the packages that conda installs; its own torch is left to a person.
-
-    Args:
-        command: any command.
-        data: the text in which it stands.
-        file: gets the findings.
-    """
-    values = [word.value for word in command.words]
-    if command.name not in ("conda", "mamba", "micromamba") or not {"install", "create"} & set(values[1:3]):
-        return
-    words = _conda_packages(command)
-    found = conda_command(data, command.start, command.end, [(word.start, word.end) for word in words])
-    text = found.text.decode("latin-1")
-    entries = _conda_entries(words, text, command.start)
-    is_for_tensorflow = file.framework == TENSORFLOW or any(entry.name in TENSORFLOW_NAMES for entry in entries)
-    of_torch = [entry for entry in entries if _OF_TORCH.fullmatch(entry.name) and not is_for_tensorflow]
-    torch = next(iter(of_torch), None)
-    if torch is not None:
-        shown = words[entries.index(torch)].value if len(words) == len(entries) else torch.name
-        _report_conda_torch(torch, shown.replace(UNKNOWN, "…"), command.start, file)
-    others = [entry for entry in entries if entry not in of_torch]
-    if not others or (file.framework == "PaddlePaddle" and all(entry.name == "python" for entry in others)):
-        return  # Paddle's plug-in has wheels of its own
-    try:
-        listed = Text(found.text)
-    except UnreadableText:
-        return
-    requirements = DependencyFile(
-        file.relative,
-        listed,
-        Document(text, others),
-        file.release,
-        file.run.vllm,
-        bool(file.run.project.on_tensorflow),
-        partial(safety_of_leaving, run=file.run),
-        b"torch" in listed.data and lies_with_paddle(file.relative, file.run.project),
-        b"python" in listed.data and stands_without_torch(file.relative, file.run.project),
-    )
-    placed = []
-    for finding in judge(requirements, file.run.tensorflow_around(file.relative)):
-        one = _for_workflow(_placed(finding, found, data, file), file)
-        # Who writes the line anew for torch looks at the rest of it as well.
-        placed.append(one if torch is None else structs.replace(one, edits=(), safety=Safety.MANUAL))
-    for one in _leaving_something(placed, found):
-        file.add(one)
 
 
 def _judged(command: PipCommand, file: TextFile) -> Iterator[Finding]:
@@ -270,7 +156,8 @@ def _judged(command: PipCommand, file: TextFile) -> Iterator[Finding]:
         yield from judge(requirements, file.run.tensorflow_around(file.relative))
 
 
-def _placed(finding: Finding, command: PipCommand, data: bytes, file: TextFile) -> Finding:
+def place_in_line(finding: Finding, command: PipCommand, data: bytes, file: TextFile) -> Finding:
+    """A finding about the requirements of a command, where they stand in the file."""
     first = command.start + _offset(command.text, finding.start)
     last = max(first, command.start + _offset(command.text, finding.end))
     wanted = _argument_edits(finding, command, data, file)

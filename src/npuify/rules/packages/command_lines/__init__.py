@@ -1,0 +1,1 @@
+"""What lines of scripts, Dockerfiles and notebooks install, by pip, its like and conda."""
