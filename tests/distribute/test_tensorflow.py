@@ -215,7 +215,7 @@ def test_a_loop_of_its_own(tmp_path: Path) -> None:
 def test_loops_that_are_left(tmp_path: Path, old: str, new: str, said: str) -> None:
     assert old in LOOP
     result, written = converted(tmp_path, LOOP.replace(old, new), "2.6.5")
-    everything = written + "".join(finding.message for finding in result.left)
+    everything = written + "".join(f"{finding.message} {finding.advice}" for finding in result.left)
     assert said in everything, everything
     assert everything.count("@tf.function") <= 1
 
@@ -267,6 +267,12 @@ def test_loops_that_are_left(tmp_path: Path, old: str, new: str, said: str) -> N
             "e.train(input_fn, steps=3, hooks=npu_hooks_append())",
         ),
         (", input_shape=(4,)", "", "2.6.5", "whether model has its variables before fit() is not known"),
+        (
+            "    model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer=ones, input_shape=(4,))])\n",
+            "    strategy = tf.distribute.OneDeviceStrategy('/cpu:0')\n    with strategy.scope():\n        model = tf.keras.Sequential([tf.keras.layers.Dense(1)])\n",
+            "2.6.5",
+            "build it under with strategy.scope(): as it is made there, then npu_device.distribute.broadcast",
+        ),
         (".minimize(loss)", ".apply_gradients(zip(tf.gradients(loss, [w]), [w]))", "1.15", "not these gradients"),
         (
             "import tensorflow as tf",
@@ -286,7 +292,7 @@ def test_what_is_done_or_left(tmp_path: Path, old: str, new: str, adapter: str, 
     text = FIRST if adapter == "1.15" else SECOND
     assert old in text
     result, written = converted(tmp_path, text.replace(old, new), adapter)
-    everything = written + "".join(finding.message for finding in result.left)
+    everything = written + "".join(f"{finding.message} {finding.advice}" for finding in result.left)
     assert any(one in everything for one in said.split("|")), everything
 
 

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -53,7 +54,7 @@ def made(folder: Path, text: str, *, cards: int = 2, nodes: int = 1, output: Pat
     return launch(one, output)
 
 
-def run(folder: Path, **more: str) -> list[dict[str, str | None]]:
+def run(folder: Path, **more: str) -> list[Any]:
     told = folder / "told"
     told.mkdir()
     kept = {name: value for name, value in os.environ.items() if name not in NAMES.split()}
@@ -129,9 +130,44 @@ def test_one_card_needs_nothing(tmp_path: Path) -> None:
     assert made(tmp_path, "import npu_device\n", cards=1).complete
 
 
+SERVERS = "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n\ns = tf.distribute.experimental.ParameterServerStrategy()\n"
+
+
 @pytest.mark.parametrize("cards", [1, 4])
 def test_parameter_servers_are_no_ranks(cards: int, tmp_path: Path) -> None:
-    text = "import tensorflow as tf\nfrom npu_bridge.npu_init import *\n\ns = tf.distribute.experimental.ParameterServerStrategy()\n"
-    found = made(tmp_path, text, cards=cards).program
-    assert [(one.level, one.line) for one in found] == [("must", 4)]
-    assert "TF_CONFIG" in found[0].message
+    found = made(tmp_path, SERVERS, cards=cards).program
+    assert [(one.level, one.line) for one in found] == [("note", 4)]
+    found = made(tmp_path, SERVERS + 'os.environ["TF_CONFIG"] = json.dumps(c)\n', cards=cards, nodes=2).program
+    assert [(one.level, one.line) for one in found] == [("note", 4), ("must", 0), ("must", 5)]
+
+
+ROLE = """
+import json, os, sys, time
+place = json.loads(os.environ["TF_CONFIG"])
+with open(os.environ["PROBE"] + "/" + place["task"]["type"] + str(place["task"]["index"]), "w") as file:
+    json.dump([place, os.environ["ASCEND_DEVICE_ID"], os.environ.get("RANK_SIZE"), sys.argv[1:]], file)
+if place["task"]["type"] == "ps":
+    time.sleep(50)
+# ParameterServerStrategy()
+"""
+
+
+@needs_bash
+def test_each_process_is_told_its_place_in_the_cluster(tmp_path: Path) -> None:
+    made(tmp_path, ROLE, cards=3, output=tmp_path / "launch")
+    begun = time.monotonic()
+    told = run(tmp_path, RANK_SIZE="3", EVALUATOR="7")
+    assert time.monotonic() - begun < 40  # the server, which never ends, was ended
+    assert [(one[0]["task"], one[1], one[2]) for one in told] == [
+        ({"type": "chief", "index": 0}, "0", None),
+        ({"type": "evaluator", "index": 0}, "7", None),
+        ({"type": "ps", "index": 0}, "0", None),
+        ({"type": "worker", "index": 0}, "1", None),
+        ({"type": "worker", "index": 1}, "2", None),
+    ]
+    (cluster,) = {json.dumps(one[0]["cluster"]) for one in told}
+    assert json.loads(cluster) == {
+        "chief": ["10.0.0.1:29501"],
+        "worker": ["10.0.0.1:29502", "10.0.0.1:29503"],
+        "ps": ["10.0.0.1:29500"],
+    }

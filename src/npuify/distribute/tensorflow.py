@@ -155,7 +155,7 @@ class _Second(Line):
                     unit,
                     call,
                     phrase("whether {id} has its variables before fit() is not known", id=model.id),
-                    phrase("build it, then {format}", format=self.spelled(unit, _SEND.format(model.id))),
+                    self._where_to_send(unit, model, call),
                 )
                 self.sends += 1
                 continue
@@ -163,6 +163,25 @@ class _Second(Line):
             line = self.name(unit, _SEND.format(model.id))
             edits = [self.draft.editor(unit).before(unit.statement(call), line)]
             self.draft.done("NPU386", unit, call, "all cards begin with the same variables", edits, helper=False)
+
+    def _where_to_send(self, unit: Unit, model: ast.Name, call: ast.Call) -> str:
+        """Where the broadcast belongs: a model that is made under a strategy gets its variables there as well."""
+        line = self.spelled(unit, _SEND.format(model.id))
+        made = (value for value in values(unit, model, call) if isinstance(value, ast.Call))
+        scopes = (
+            unit.source.code(item.context_expr)
+            for value in made
+            for around in unit.source.ancestors(value)
+            if isinstance(around, ast.With)
+            for item in around.items
+            if isinstance(item.context_expr, ast.Call)
+            and isinstance(item.context_expr.func, ast.Attribute)
+            and item.context_expr.func.attr == "scope"
+        )
+        scope = next(scopes, "")
+        if scope:
+            return phrase("build it under with {scope}: as it is made there, then {line}", scope=scope, line=line)
+        return phrase("build it, then {format}", format=line)
 
     def end(self) -> None:
         super().end()

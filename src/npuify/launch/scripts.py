@@ -14,6 +14,7 @@ from npuify.language import phrase
 from npuify.language.code import code_in_language
 from npuify.launch.changes import passes_argument, spawns_itself
 from npuify.launch.template import filled, plain
+from npuify.launch.tensorflow import parameter_servers
 from npuify.launch.vllm import UNIT, set_in_words, unit, vllm_set
 from npuify.scripts.environment import environment_script
 from npuify.scripts.template import in_language
@@ -79,6 +80,20 @@ def _run(job: Job, program: Program, output: Path) -> str:
             usage=_usage(job, RUN),
             set=set_in_words(vllm_set()),
         )
+    if job.method == "tensorflow" and job.file is not None and parameter_servers(job.file) is not None:
+        return _shell(
+            job,
+            output,
+            name=RUN,
+            logs="logs/rank_N.log",
+            log_name="rank_$((NODE_RANK * CARDS + $1)).log",
+            variables="DEVICE_ID=$local_rank ASCEND_DEVICE_ID=$local_rank",
+            before=in_language(plain("tensorflow_servers.sh")),
+            for_rank=plain("tensorflow_task.sh"),
+            beside=filled("tensorflow_beside.sh", module_flag=_module_flag(job)),
+            watch=plain("tensorflow_watch.sh"),
+            ending=plain("tensorflow_ending.sh"),
+        )
     if job.method == "tensorflow":
         return _shell(
             job,
@@ -133,6 +148,9 @@ def _shell(
     variables: str = "",
     before: str = "",
     for_rank: str = "",
+    beside: str = "",
+    watch: str = "",
+    ending: str = "",
 ) -> str:
     return filled(
         "run_shell.sh",
@@ -144,6 +162,9 @@ def _shell(
         extra_variables=f" \\\n        {variables}" if variables else "",
         before_ranks=before,
         for_rank=for_rank,
+        beside=beside,
+        watch=watch,
+        ending=ending,
         module_flag=_module_flag(job),
     )
 

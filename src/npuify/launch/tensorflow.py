@@ -21,22 +21,48 @@ _SENDS: Final = re.compile(
 _SHARDS: Final = re.compile(rb"\.shard\(|shard_and_rebatch_dataset|get_rank_id|get_npu_rank_id|worker_id|RANK_ID")
 _SERVERS: Final = re.compile(rb"\bParameterServerStrategy\(")
 _CLUSTER: Final = re.compile(rb"[\"']TF_CONFIG[\"']")
+_OWN_CLUSTER: Final = re.compile(rb"environ\[[\"']TF_CONFIG[\"']\][ \t]*=(?!=)|putenv\([\"']TF_CONFIG[\"']")
 _HOROVOD: Final = re.compile(rb"^[ \t]*(?:import|from)[ \t]+horovod\b", re.MULTILINE)
+
+
+def parameter_servers(entry: Path) -> tuple[Path, int] | None:
+    """The first place, by file and line, where a program sets a strategy with parameter servers up."""
+    for file, raw, _ in program_files(entry):
+        found = _SERVERS.search(raw)
+        if found is not None:
+            return file, raw.count(b"\n", 0, found.start()) + 1
+    return None
 
 
 def tensorflow_changes(job: Job, entry: Path) -> list[Change]:
     """What the program needs for several ranks. Names are searched in its files; nothing is parsed or run."""
-    for file, raw, _ in program_files(entry):
-        found = _SERVERS.search(raw)
-        if found is not None:
-            # Its workers are no ranks: they average nothing, and broadcast nothing.
-            text = (
-                "parameter servers find each other by TF_CONFIG, which this script does not set, and refuse to start "
-                "without a cluster there: start each server and each worker with its own TF_CONFIG, JOB_ID and, for a "
-                "worker, ASCEND_DEVICE_ID"
-            )
-            return [Change("must", text, file.name, raw.count(b"\n", 0, found.start()) + 1)]
+    servers = parameter_servers(entry)
+    if servers is not None:
+        # Its workers are no ranks: they average nothing, and broadcast nothing.
+        return list(_with_servers(job, entry, *servers))
     return list(_changes(job, entry)) if job.cards != 1 or job.nodes > 1 else []
+
+
+def _with_servers(job: Job, entry: Path, file: Path, line: int) -> Iterator[Change]:
+    yield Change(
+        "note",
+        "parameter servers find each other by TF_CONFIG, which this script sets: a chief, a worker for each other "
+        "card, a server on each machine; EVALUATOR=CARD starts an evaluator on that card",
+        file.name,
+        line,
+    )
+    if job.nodes > 1:
+        yield Change("must", "each machine has to be given the addresses of all, the first one first: HOSTS=a,b")
+    for other, raw, _ in program_files(entry):
+        own = _OWN_CLUSTER.search(raw)
+        if own is not None:
+            yield Change(
+                "must",
+                "it sets TF_CONFIG itself, in the place of what this script sets: take that out, or start each process "
+                "by hand with the options that it asks for",
+                other.name,
+                raw.count(b"\n", 0, own.start()) + 1,
+            )
 
 
 def _changes(job: Job, entry: Path) -> Iterator[Change]:

@@ -73,3 +73,21 @@ def test_what_nobody_is_seen_to_give_is_told_and_left(function: str, is_told: bo
     told = [one for one in findings(text, root=tmp_path, name="nets.py", tensorflow="1") if one.code == "NPU901"]
     assert bool(told) is is_told
     assert output(text, root=tmp_path, name="nets.py", tensorflow="1", unsafe=True) == text
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        ("def start(tf):\n    return tf.estimator.Estimator(model_fn=f)\n", "NPU906"),
+        ("from npu_bridge.npu_init import npu_run_config_init\n\n\ndef start(tf):\n    return tf.estimator.Estimator(f, config=npu_run_config_init())\n", ""),
+        ("def start(keras):\n    keras.backend.clear_session()\n", "NPU909"),
+        ("def start(K):\n    K.clear_session()\n", "NPU909"),
+        ("def start(own):\n    own.clear_session()\n", ""),
+    ],
+)  # fmt: skip
+def test_estimators_and_keras_of_an_uncalled_function_are_told(function: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("import tensorflow as tf\ns = tf.Session()\n")
+    text = f"import tensorflow\n\n{function}"
+    found = [one.code for one in findings(text, root=tmp_path, name="nets.py", tensorflow="1")]
+    assert found == ([told] if told else [])
+    assert output(text, root=tmp_path, name="nets.py", tensorflow="1", unsafe=True) == text

@@ -66,7 +66,7 @@ viewer=$!
 disown "$viewer"
 
 running=$processes
-while [[ -n $running ]]; do
+@@{beside}while [[ -n $running ]]; do
     sleep 0.5
     still=""
     for process in $running; do
@@ -87,6 +87,6 @@ while [[ -n $running ]]; do
         fi
     done
     running=$still
-done
-hide
+@@{watch}done
+@@{ending}hide
 echo "${0##*/}: all $CARDS ranks of this machine have ended; their logs are in $LOG_DIR" >&2

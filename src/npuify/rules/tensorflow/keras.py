@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.model import Safety, Severity
 from npuify.rules.registry import rule
-from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of
+from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, line_of, may_be_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
+
+
+_CLEAR: Final = "tf.keras.backend.clear_session"
 
 
 @rule(
@@ -45,12 +48,15 @@ def keras_session_cleared(node: ast.Call, file: PythonFile) -> Iterator[Diagnost
         x = tf.placeholder(tf.float32)
         npu_clear_session()
     """
-    if api_name(node.func, file) != "tf.keras.backend.clear_session" or line_of(file) == "2":
+    is_meant = api_name(node.func, file) == _CLEAR
+    if line_of(file) == "2" or not (is_meant or may_be_given(node.func, file) == _CLEAR):
         return
-    edits = [file.replace(node.func, "npu_clear_session")] if line_of(file) == "1" and not node.args else []
+    is_sure = is_meant and line_of(file) == "1" and not node.args
+    edits = [file.replace(node.func, "npu_clear_session")] if is_sure else []
     yield file.report(
         node,
         "the session that follows clear_session lacks the NPU's configuration; options set before are lost",
         edits=edits,
+        safety=None if is_meant else Safety.MANUAL,
         subject="clear_session",
     )

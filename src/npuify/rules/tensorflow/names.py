@@ -127,12 +127,14 @@ def _given(node: ast.Name, file: PythonFile) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
-_SURELY_MEANT: Final = re.compile(r"_?(?:tf|tensorflow)\d?")
+_SURELY_MEANT: Final = re.compile(r"_?(?:tf|tensorflow)\d?|keras|K")
+_PARTS: Final = {"keras": "tf.keras", "K": "tf.keras.backend"}
+"""Parts of TensorFlow by what parameters are called that are given them."""
 
 
 def may_be_given(node: ast.expr, file: PythonFile) -> str:
-    """The name that a call's function has if a parameter called ``tf`` is TensorFlow, where nobody is seen to call with
-    it; empty elsewhere, and in projects that do not compute with TensorFlow."""
+    """The name that a call's function has if a parameter called ``tf``, ``keras`` or ``K`` is TensorFlow, or its part,
+    where nobody is seen to call with it; empty elsewhere, and in projects that do not compute with TensorFlow."""
     if not (isinstance(node, ast.Attribute) and file.project.on_tensorflow):
         return ""
     parts: list[str] = []
@@ -147,7 +149,7 @@ def may_be_given(node: ast.expr, file: PythonFile) -> str:
         return ""
     if any(value.kind is not Kind.UNKNOWN for value in file.values(base, Reach.PROGRAM)):
         return ""
-    return ".".join(["tf", *reversed(parts)])
+    return ".".join([_PARTS.get(base.id, "tf"), *reversed(parts)])
 
 
 def _is_tensorflow(binding: Binding, source: PythonSource, file: PythonFile, hops: int) -> bool:

@@ -12,6 +12,7 @@ from npuify.rules.common.defaults.conditions import by_default
 from npuify.rules.common.edits.call_edits import add_argument, has_unknown_arguments, without_keyword, wrap
 from npuify.rules.registry import rule
 from npuify.rules.tensorflow.estimators.kinds import (
+    CONFIG_AT,
     KNOWN,
     OWN,
     TPU,
@@ -30,7 +31,7 @@ from npuify.rules.tensorflow.estimators.run_configs import (
     is_edited_with_its_estimator,
     with_servers,
 )
-from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, line_of
+from npuify.rules.tensorflow.names import FRAMEWORKS, api_name, called, line_of, may_be_given
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,8 +91,28 @@ def estimator_without_npu(node: ast.Call | ast.ClassDef, file: PythonFile) -> It
     made = estimator_made(node, file)
     if made is None:
         yield from _experiment(node, file)
+        yield from _perhaps_given(node, file)
         return
     yield from _judged(node, made, file)
+
+
+def _perhaps_given(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
+    """An Estimator of what a function is given as ``tf``, where nobody is seen to call it."""
+    name = may_be_given(node.func, file)
+    if not takes_config(name) or line_of(file) == "2":
+        return
+    config = argument(node, CONFIG_AT[name], "config")
+    if config is None or not _carries_npu(config, file):
+        yield file.report(
+            node,
+            phrase(
+                "whether this is {name} is not known: nobody is seen who gives TensorFlow to the function", name=name
+            ),
+            safety=Safety.MANUAL,
+            severity=Severity.WARNING,
+            subject=name,
+            advice="if it is, give it config=npu_run_config_init(run_config=...)",
+        )
 
 
 def _judged(node: ast.Call, made: Made, file: PythonFile) -> Iterator[Diagnostic]:
