@@ -83,6 +83,7 @@ MODULES = (
     "rules.packages.imports",
     "rules.packages.members",
     "rules.packages.nvml",
+    "rules.packages.cuda_libraries",
     "rules.operators.limits",
     "rules.operators.masks",
     "rules.operators.operators",

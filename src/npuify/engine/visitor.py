@@ -37,7 +37,7 @@ _BY_WORD = frozenset(("torch", "torch.distributed"))
 """Modules of whose names only those matter that hold a rule's word."""
 _LIBRARIES = (
     *("ffcv", "torch", "flash_attn", "xformers", "tensorflow", "keras", "horovod", "timm", "vllm"),
-    *("ctranslate2", "faster_whisper", "whisperx"),
+    *("ctypes", "ctranslate2", "faster_whisper", "whisperx"),
 )
 """Packages whose names rules ask for."""
 _FUNCTIONS = frozenset(("__import__", "float", "getattr", "hasattr", "import_module", "open", "patch", "setattr"))
