@@ -119,6 +119,7 @@ def test_a_program_that_is_ready(tmp_path: Path) -> None:
         ("import npu_device as npu\n", "nothing in it asks for its rank"),
         ("import horovod.tensorflow as hvd\nimport npu_bridge\n", "Horovod starts no ranks on NPUs"),
         ("import os\nimport npu_device\nc = os.environ['TF_CONFIG']\n", "it names TF_CONFIG"),
+        ("from mpi4py import MPI\nimport npu_device\n", "it uses MPI"),
     ],
 )
 def test_what_a_program_lacks(tmp_path: Path, text: str, said: str) -> None:

@@ -22,6 +22,7 @@ _SHARDS: Final = re.compile(rb"\.shard\(|shard_and_rebatch_dataset|get_rank_id|g
 _SERVERS: Final = re.compile(rb"\bParameterServerStrategy\(")
 _CLUSTER: Final = re.compile(rb"[\"']TF_CONFIG[\"']")
 _OWN_CLUSTER: Final = re.compile(rb"environ\[[\"']TF_CONFIG[\"']\][ \t]*=(?!=)|putenv\([\"']TF_CONFIG[\"']")
+_MPI: Final = re.compile(rb"^[ \t]*(?:import|from)[ \t]+mpi4py\b", re.MULTILINE)
 _HOROVOD: Final = re.compile(rb"^[ \t]*(?:import|from)[ \t]+horovod\b", re.MULTILINE)
 
 
@@ -77,6 +78,10 @@ def _changes(job: Job, entry: Path) -> Iterator[Change]:
         if found is not None:
             line = raw.count(b"\n", 0, found.start()) + 1
             yield Change("must", "Horovod starts no ranks on NPUs; npuify migrate replaces it", file.name, line)
+        mpi = _MPI.search(raw)
+        if mpi is not None:
+            text = "it uses MPI, which knows the processes that mpiexec starts; here every process is rank 0 of 1 to it"
+            yield Change("check", text, file.name, raw.count(b"\n", 0, mpi.start()) + 1)
         cluster = _CLUSTER.search(raw)
         if cluster is not None:
             yield Change(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from ...harness import findings
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEAD = "import tensorflow as tf\nimport horovod.tensorflow as hvd\nx = tf.placeholder(tf.float32)\nrank = hvd.rank()\n"
 
@@ -57,3 +62,14 @@ def test_xla_in_functions(text: str, told: bool) -> None:
 def test_keras_compile_has_no_xla_in_2_6(text: str, told: bool) -> None:
     assert ("NPU913" in codes("import tensorflow as tf\n" + text, "2")) == told
     assert "NPU913" not in codes("import tensorflow as tf\n" + text, "1")
+
+
+@pytest.mark.parametrize(
+    ("beside", "told"),
+    [("import horovod.tensorflow as hvd\n", 1), ("npu_sess, npu_shutdown = init_resource()\n", 1), ("x = 1\n", 0)],
+)
+def test_ranks_of_mpi_beside_horovod_are_told_once(beside: str, told: int, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(f"import tensorflow as tf\n{beside}s = tf.Session()\n")
+    text = "import tensorflow as tf\nfrom mpi4py import MPI\n\ncomm = MPI.COMM_WORLD\nseed = MPI.COMM_WORLD.bcast(seed, root=0)\n"
+    found = [one.code for one in findings(text, root=tmp_path, name="main.py", tensorflow="1")]
+    assert found.count("NPU940") == told

@@ -93,6 +93,19 @@ def test_a_program_without_a_guard_that_calls_a_graph_opens_the_npu(text: str, o
     assert ("as_default()" in output(TF + text, tensorflow="2", unsafe=True)) == opened
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from tensorflow.keras import mixed_precision\nmixed_precision.set_global_policy('mixed_float16')\n",
+        "from tensorflow.keras import mixed_precision\no = mixed_precision.LossScaleOptimizer(o)\n",
+        "n = len(tf.config.list_logical_devices('GPU'))\n",
+        "x = tf.keras.layers.MultiHeadAttention(2, 4)(x, x)\n",
+    ],
+)
+def test_what_only_the_second_line_has_tells_the_line(text: str) -> None:
+    assert "as_default()" in output(TF + text + GUARD, unsafe=True)
+
+
 def test_an_open_line_is_told() -> None:
     assert [one.code for one in findings(TF + GUARD)] == ["NPU910"]
     assert "--tf-adapter" in findings(TF + GUARD)[0].advice
@@ -168,6 +181,9 @@ def test_horovod_of_torch_is_not_meant() -> None:
         ("pyproject.toml", "[tool.poetry.dependencies]\ntensorflow = '2.6.5'\n", ""),
         ("Dockerfile.gpu", "FROM tensorflow/tensorflow:1.12.0-gpu-py3\n", "==1.12.0"),
         ("requirements.txt", "tensorflow>=banana\n", ""),
+        ("Dockerfile", "ARG BASE=nvcr.io/nvidia/tensorflow:22.12-tf2-py3\nFROM ${BASE}\n", ">=2.0"),
+        ("Dockerfile", "FROM nvcr.io/nvidia/tensorflow:20.06-tf1-py3\n", "==1.15.*"),
+        ("Dockerfile", "FROM nvcr.io/nvidia/tensorflow:19.03-py3\n", ""),
     ],
 )
 def test_what_a_project_asks_for(tmp_path: Path, file: str, text: str, specifier: str) -> None:

@@ -30,10 +30,13 @@ _ONLY_1: Final = re.compile(
     rb"|\bget_session\("
 )
 _ONLY_2: Final = re.compile(
-    rb"\btf\.(?:function\b|GradientTape|config\.(?:list_physical_devices|set_visible_devices|run_functions_eagerly)|"
+    rb"\btf\.(?:function\b|GradientTape|config\.(?:list_(?:physical|logical)_devices|set_visible_devices|"
+    rb"run_functions_eagerly)|distribute\.(?:MultiWorkerMirrored|TPU)Strategy|nn\.silu\b|"
+    rb"keras\.layers\.(?:MultiHeadAttention|Normalization|TextVectorization|Rescaling|Random[A-Z]|experimental\.preprocessing)|"
     rb"keras\.mixed_precision|random\.set_seed|summary\.create_file_writer|keras\.optimizers\.legacy|data\.AUTOTUNE|"
     rb"optimizers\.|keras\.utils\.(?:set_random_seed|image_dataset_from_directory)|"
     rb"keras\.preprocessing\.(?:image|text)_dataset_from_directory)"
+    rb"|\bset_global_policy\(|\bmixed_precision\.(?:Policy|LossScaleOptimizer)\("
     rb"|\bimport tensorflow\.compat\.v2\b|\bDistributedGradientTape\b|\bexperimental_run_v2\b|\bstrategy\.run\("
 )
 _STARTS: Final = re.compile(rb"^(?:if[ (]+__name__|with |for |while |sess|model\.fit|estimator\.)", re.MULTILINE)
@@ -122,6 +125,9 @@ _ASKED: Final = re.compile(
     re.IGNORECASE,
 )
 _IMAGE: Final = re.compile(r"\btensorflow/tensorflow:(?P<version>\d+\.\d+(?:\.\d+)?)")
+_IMAGE_OF_NVIDIA: Final = re.compile(r"\bnvcr\.io/nvidia/tensorflow:[\d.]+-tf(?P<line>[12])\b")
+"""One for each line; which TensorFlow is in it, its release notes tell."""
+_IN_IMAGE: Final = {"1": "==1.15.*", "2": ">=2.0"}
 
 
 def tensorflow_specifier(root: Path | str) -> str:
@@ -173,5 +179,7 @@ def _specifiers(text: str) -> Iterator[str]:
             except InvalidSpecifier:
                 continue
             yield written
+        for match in _IMAGE_OF_NVIDIA.finditer(code):
+            yield _IN_IMAGE[match["line"]]
         for match in _IMAGE.finditer(code):
             yield f"=={match['version']}" if match["version"].count(".") > 1 else f"=={match['version']}.*"

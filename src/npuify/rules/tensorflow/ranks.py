@@ -61,6 +61,41 @@ def graph_of_one_rank(node: ast.If, file: PythonFile) -> Iterator[Diagnostic]:
                 return
 
 
+@rule(
+    "NPU940",
+    "ranks-of-mpi",
+    Safety.MANUAL,
+    Severity.WARNING,
+    words=("comm_world",),
+    also_in_file=("mpi4py",),
+    without_torch=True,
+    evidence=Evidence.DOCUMENTED,
+    source="TensorFlow adapter: guide to starting several processes; mpi4py, MPI.COMM_WORLD",
+)
+def ranks_of_mpi(node: ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
+    """A program takes ranks, or sends values, by mpi4py beside Horovod, which mpirun started.
+
+    Processes that a launch script starts for NPUs are no processes of MPI's: each is rank 0 of 1 there, and what one
+    sends reaches no other. A seed that rank 0 is to send stays empty on the others, in silence.
+    """
+    if file.qualname(node) != "mpi4py.MPI.COMM_WORLD" or line_of(file) == "2":
+        return
+    replaced = file.project.files_with(b"horovod") or file.project.files_with(b"init_resource")
+    if not file.project.on_tensorflow or not replaced:
+        return
+    first = next(one for one in file.nodes_on_lines_with("COMM_WORLD") if isinstance(one, ast.Attribute))
+    if node is first:
+        yield file.report(
+            node,
+            "MPI knows the processes that mpirun starts; on NPUs a launch script starts them, and each is rank 0 of 1 "
+            "here",
+            subject="mpi4py.MPI.COMM_WORLD",
+            advice="take the rank from get_rank_id() and the number from get_rank_size(), and give all ranks what one "
+            "sent, such as a seed, as an option; or start the program by mpirun, with RANK_ID and RANK_SIZE for each "
+            "process",
+        )
+
+
 def _is_first_rank(test: ast.expr, file: PythonFile) -> bool:
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         return _is_rank(test.operand, file)
