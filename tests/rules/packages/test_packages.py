@@ -105,6 +105,9 @@ def _told(text: str, root: Path | None = None, name: str = "program.py") -> list
         ),
         ("import faiss\nfaiss.index_cpu_to_gpu(a, 0, b)\n", [("faiss.index_cpu_to_gpu", "error")]),
         ("import faiss\nfaiss.GpuIndexFlatIP(a)\n", [("faiss.GpuIndexFlatIP", "error")]),
+        ("from lietorch import SE3\nimport awq_ext\n", [("lietorch.SE3", "error"), ("awq_ext", "error")]),
+        ("from pytorch_quantization import nn as quant_nn\n", [("pytorch_quantization.nn", "error")]),
+        ("import emd\nimport tutel.moe as moe\n", [("tutel.moe", "error")]),  # emd is also a package for signals
         ("import torch\ntorch._C._cuda_getDeviceCount()\n", [("torch._C._cuda_getDeviceCount", "error")]),
     ],
 )
@@ -156,6 +159,14 @@ def test_own_package_of_that_name(tmp_path: Path) -> None:
         (tmp_path / name).write_text("from apex import amp\n")
     assert _told("from apex import amp\n", tmp_path, "train.py") == []
     assert _told("from apex import amp\n", tmp_path, "apex/amp.py") == []
+
+
+def test_an_extension_that_the_project_builds(tmp_path: Path) -> None:
+    """Its operators are told one by one: that the package of that name has no form for NPUs says nothing of them."""
+    setup = 'from torch.utils.cpp_extension import CUDAExtension\nsetup(ext_modules=[CUDAExtension("chamfer", ["c.cu"])], {})\n'
+    (tmp_path / "setup.py").write_text(setup.format("name='net'"))
+    (tmp_path / "train.py").write_text("import chamfer\nimport emd_cuda\n")
+    assert _told("import chamfer\nimport emd_cuda\n", tmp_path, "train.py") == [("emd_cuda", "error")]
 
 
 def test_names_in_advice_exist() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 from npuify.knowledge import packages
@@ -13,6 +14,7 @@ from npuify.rules.common.packages.members import is_replaced, what_works
 from npuify.rules.common.packages.rows import _member, package_of
 from npuify.rules.common.settled import is_settled
 from npuify.rules.common.surely_run import surely_runs
+from npuify.rules.packages.extensions.builds import builds_in
 from npuify.rules.packages.nvml import chooses_platform, guarded_starts, only_started
 from npuify.rules.registry import rule
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from npuify.knowledge.third_party.members import MemberFact
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
+    from npuify.rules.packages.extensions.build import Build
 
 _OWN_RULES = frozenset(("flash_attn", "xformers"))
 """Packages of which other rules say more, name by name."""
@@ -84,7 +87,7 @@ def package_without_npu(node: ast.Import | ast.ImportFrom | ast.Attribute, file:
         imported = [(name, row) for name in _imported(node) if (row := package_of(name)) is not None]
     for name, row in imported:
         key = ("package", row.package, row.imports, row.names)
-        if file.recall(key) or _own_module(name, file):
+        if file.recall(key) or _own_module(name, file) or _is_built_here(name, file):
             continue
         if isinstance(node, ast.ImportFrom) and name.partition(".")[0] in _OWN_RULES:
             continue
@@ -125,6 +128,21 @@ def _own_module(name: str, file: PythonFile) -> bool:
         return True  # a file in a folder without __init__.py
     folders = file.source.module.split(".")[:-1]
     return any(".".join([*folders[:length], top]) in modules for length in range(len(folders), 0, -1))
+
+
+def _is_built_here(name: str, file: PythonFile) -> bool:
+    """Whether the project builds an extension of that name: its code is told operator by operator (NPU630)."""
+    top = name.partition(".")[0]
+    for script in file.project.files_with(b"cpp_extension"):
+        with contextlib.suppress(OSError):
+            data = file.project.read(script)
+            if top.encode() in data and any(f"{name}.".startswith(f"{one.module}.") for one in _named(script, data)):
+                return True
+    return False
+
+
+def _named(script: str, data: bytes) -> list[Build]:
+    return [one for one in builds_in(script, data) if one.module]
 
 
 def _works(node: ast.AST, name: str, row: MemberFact, file: PythonFile) -> Diagnostic:
