@@ -229,6 +229,12 @@ def main() -> None:
         )
 
 
+def _is_anothers(change: Change, project: Project, drawn: list[tuple[Project, str, Binding]]) -> bool:
+    """Whether what was changed is the code of another operator: two headers may have a type of one name."""
+    others = ((relative, binding) for one, relative, binding in drawn if one is project)
+    return not all(project.still_known(relative, binding, change) for relative, binding in others)
+
+
 def _plant(
     name: str, drawn: list[tuple[Project, str, Binding]], chance: random.Random, count: int, kinds: object
 ) -> tuple[int, int]:
@@ -248,8 +254,10 @@ def _plant(
         if not offered:
             continue
         change = chance.choice(offered[chance.choice(sorted(offered))])
-        made += 1
         known = project.still_known(relative, binding, change)
+        if known and kinds is changes and _is_anothers(change, project, drawn):
+            continue
+        made += 1
         accepted += known
         if known == (kinds is changes):
             word = "ACCEPTED" if known else "REFUSED"
