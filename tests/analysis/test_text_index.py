@@ -57,6 +57,7 @@ def test_a_file_that_cannot_be_read_may_hold_anything(tmp_path: Path) -> None:
     index = TextIndex(tmp_path, ["gone.py"])
     assert index.files_with(b"x") == index.files_with(b".x") == ["gone.py"]
     assert index.files_storing(b"x") == index.files_declaring(b"x") == ["gone.py"]
+    assert TextIndex(tmp_path, ["gone.py"]).files_declaring(b"x") == ["gone.py"]
 
 
 def test_files_that_take_names_as_text(tmp_path: Path) -> None:

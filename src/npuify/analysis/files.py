@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from npuify.analysis.values import Place
+from npuify.source.python.children import CHILD_FIELDS, plain_children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_CLOSED = (*FUNCTIONS, ast.ClassDef)
 SEARCHED = "?"
 """Stands, among the files that an answer depends on, for what searches of all files' texts have said."""
 _GLOBAL = re.compile(rb"\bglobal[ \t]+([\w \t,]+)")
@@ -207,8 +209,10 @@ def inside(frame: ast.AST) -> Iterator[ast.AST]:
     while pending:
         node = pending.pop()
         yield node
-        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            pending += reversed(list(ast.iter_child_nodes(node)))
+        if not isinstance(node, _CLOSED):
+            children = plain_children(node, CHILD_FIELDS[node.__class__])
+            children.reverse()
+            pending += children
 
 
 def _body(frame: ast.AST) -> Iterable[ast.AST]:

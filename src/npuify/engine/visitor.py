@@ -47,6 +47,8 @@ _MEMBERS = frozenset(("major", "minor", "multi_processor_count", "warp_size", "i
 _STRINGS = frozenset(("GPU", "gpu", "cu", "cud"))
 """Strings that rules ask for whole, and whose word, being in so many names, stands in quotes."""
 _NAMES = (ast.Attribute, ast.Name, ast.Call)
+_BINDING = frozenset((ast.ImportFrom, ast.Import, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.Attribute))
+"""Nodes that may bind names which are followed."""
 
 
 class Findings(NamedTuple):
@@ -168,6 +170,8 @@ def _followed_names(file: PythonFile, nodes: list[ast.AST], words: Words) -> set
     """Local names bound on the lines seen to things that rules care about, whose uses carry no word of interest."""
     names = set()
     for node in nodes:
+        if node.__class__ not in _BINDING:
+            continue
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
             if module in _BY_WORD:

@@ -56,6 +56,8 @@ _USUAL: Final = re.compile(
 
 _WORKS: Final = re.compile(r"^(?:(?:for|while)\b[^\n]*:|(?P<name>[A-Za-z_]\w*)\()", re.MULTILINE)
 """A loop, or a call of a function, that is no part of anything else. In a string of several lines, too."""
+_TAKING: Final = re.compile(r"^from (?P<package>\w+)(?:\.\w+)* import (?P<names>[^\n]*)", re.MULTILINE)
+_NAMES: Final = re.compile(r"\w+")
 _OF_TOOLS: Final = frozenset(("setup.py", "conftest.py", "conf.py", "hubconf.py", "noxfile.py", "fabfile.py"))
 
 
@@ -293,14 +295,25 @@ def _works_in(text: str, own: Collection[str]) -> int:
     """The line that does something as a file is read: a loop, or a call of what the file defines or takes from a module
     of the project, of which ``own`` are the names; 0 where there is none.
     """
+    taken: dict[str, str] | None = None
     for one in _WORKS.finditer(text):
         name = one["name"]
         if name and f"def {name}(" not in text:
-            taken = re.search(rf"^from (?P<module>\w+)(?:\.\w+)* import [^\n]*\b{name}\b", text, re.MULTILINE)
-            if taken is None or taken["module"] not in own:
+            if taken is None:
+                taken = _taken(text)
+            if taken.get(name) not in own:
                 continue
         return text.count("\n", 0, one.start()) + 1
     return 0
+
+
+def _taken(text: str) -> dict[str, str]:
+    """The names that a file takes from packages at its left margin, each with the first such package."""
+    found: dict[str, str] = {}
+    for statement in _TAKING.finditer(text):
+        for name in _NAMES.findall(statement["names"]):
+            found.setdefault(name, statement["package"])
+    return found
 
 
 def _stem(relative: str) -> str:

@@ -166,6 +166,7 @@ class ImportGraph(Closures):
         self._searched: dict[tuple[str, str], tuple[str, ...]] = {}
         self._absolute: dict[tuple[str, str], tuple[str, ...]] = {}
         self._relative: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._packages: dict[str, tuple[str, ...]] = {}
         self.numbers = Numbers(files)
 
     def successors(self, node: int) -> list[int]:
@@ -223,7 +224,7 @@ class ImportGraph(Closures):
         place = self._resolve(name, folder)
         if place is not None:
             yield place[1]
-            yield from self._packages_around(posixpath.join(place[0], name.replace(".", "/")))
+            yield from self._packages_around(_inside(place[0], name))
         elif self._anywhere:
             # A folder that the program puts on the path, as far as one file alone has the name.
             yield from self._elsewhere(name)
@@ -232,18 +233,26 @@ class ImportGraph(Closures):
         dots = len(name) - len(name.lstrip("."))
         base = folder
         for _ in range(dots - 1):
-            base = posixpath.dirname(base)
-        path = posixpath.join(base, name[dots:].replace(".", "/")) if name[dots:] else base
+            base = _around(base)
+        path = _inside(base, name[dots:]) if name[dots:] else base
         for file in (f"{path}.py", f"{path}/__init__.py"):
             if file in self._files:
                 yield file
         yield from self._packages_around(path)
 
-    def _packages_around(self, path: str) -> Iterator[str]:
+    def _packages_around(self, path: str) -> tuple[str, ...]:
         """Importing a.b.c runs a/__init__.py and a/b/__init__.py first."""
-        while path := posixpath.dirname(path):
-            if f"{path}/__init__.py" in self._files:
-                yield f"{path}/__init__.py"
+        return self._packages_from(_around(path))
+
+    def _packages_from(self, folder: str) -> tuple[str, ...]:
+        """What runs first of a folder and those around it, the innermost first."""
+        if not folder:
+            return ()
+        if folder not in self._packages:
+            own = f"{folder}/__init__.py"
+            outer = self._packages_from(_around(folder))
+            self._packages[folder] = (own, *outer) if own in self._files else outer
+        return self._packages[folder]
 
     def _elsewhere(self, name: str) -> Iterator[str]:
         """The one file that a name means which no folder leads to that is searched for sure."""
@@ -287,7 +296,7 @@ class ImportGraph(Closures):
 
     def file(self, folder: str, name: str) -> str | None:
         """The file of a module that is looked for in ``folder``; None where there is none."""
-        base = posixpath.join(folder, name.replace(".", "/"))
+        base = _inside(folder, name)
         return next((file for file in (f"{base}.py", f"{base}/__init__.py") if file in self._files), None)
 
 
@@ -348,6 +357,17 @@ def _names_in_folders(files: Iterable[str]) -> dict[str, set[str]]:
     return found
 
 
+def _around(path: str) -> str:
+    """The folder in which a path lies; empty for the root. ``posixpath.dirname`` takes several times as long."""
+    return path.rpartition("/")[0]
+
+
+def _inside(folder: str, name: str) -> str:
+    """The path of a module, without its ending, from a folder."""
+    path = name.replace(".", "/")
+    return f"{folder}/{path}" if folder else path
+
+
 def folders(relative: str) -> Iterator[str]:
     """The folder of a file and those around it, the root last."""
     return _upwards(posixpath.dirname(relative))
@@ -356,5 +376,5 @@ def folders(relative: str) -> Iterator[str]:
 def _upwards(folder: str) -> Iterator[str]:
     yield folder
     while folder:
-        folder = posixpath.dirname(folder)
+        folder = _around(folder)
         yield folder

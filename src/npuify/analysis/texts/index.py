@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from npuify.analysis.texts.class_bases import names_of_bases
-from npuify.analysis.texts.declared_options import declared_options
+from npuify.analysis.texts.declared_options import DECLARING, declared_options
 from npuify.analysis.texts.imported_names import imported_names
 from npuify.analysis.texts.stored_names import stored_names
 from npuify.project.content import content
@@ -27,7 +27,7 @@ T = TypeVar("T")
 _LETTERS: Final = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 _ONLY_WORDS: Final = bytes(byte if byte in _LETTERS else ord(" ") for byte in range(256))
 _WORD: Final = re.compile(rb"\w+")
-_NONE: Final[list[str]] = []
+_NONE: Final[tuple[str, ...]] = ()
 _TAKING: Final = (b"getattr", b"vars", b"dir", b"__dict__")
 _ASKING: Final = (b"getattr(", b"vars(", b"dir(")
 _ASKED: Final = re.compile(rb"([\w.]*)(?:\W(\w+))?")
@@ -44,6 +44,8 @@ _DERIVING: Final = "deriving"
 _IMPORTING: Final = "importing"
 _UNREAD: Final = b""
 """Under which files that cannot be read are kept."""
+_Index = dict[bytes, tuple[str, ...] | list[str]]
+"""Files by words. Most words stand in one file; all such words of a file share what says so."""
 
 
 class TextIndex:
@@ -68,18 +70,19 @@ class TextIndex:
         self._root = root
         self._contents = contents or {}
         self._files = files
-        self._words: dict[bytes, list[str]] = {}
+        self._words: _Index = {}
         self._with: dict[bytes, list[str]] = {}
-        self._taking: dict[bytes, list[str]] = {}
-        self._declared: dict[bytes, list[str]] = {}
+        self._taking: _Index = {}
+        self._declared: _Index = {}
         self._bases: dict[str, frozenset[bytes] | None] = {}
         self._stored: dict[str, StoredNames | None] = {}
         self._imported: dict[str, frozenset[bytes] | None] = {}
         self._searched = searched or {}
         self._answers: dict[str, list[str]] = {}
         """By the text of the question."""
-        self._told: set[str] = set()
-        """Answers that :meth:`searches` gave."""
+        self._untold: list[str] = []
+        """Questions that no earlier scan was asked, and whose answers :meth:`searches` did not give yet."""
+        self._numbers: dict[str, int] = {}
 
     def searches(self) -> dict[str, bytes] | None:
         """The answers since this was asked last that no earlier scan gave, as sets of bits, the first file lowest.
@@ -88,16 +91,20 @@ class TextIndex:
         """
         if any(_UNREAD in index and index[_UNREAD] for index in (self._words, self._taking, self._declared)):
             return None
-        fresh = [one for one in self._answers if one not in self._told and one not in self._searched]
-        self._told.update(fresh)
-        numbers = {name: number for number, name in enumerate(self._files)} if fresh else {}
-        return {one: _bits([numbers[name] for name in self._answers[one]]) for one in fresh}
+        fresh, self._untold = self._untold, []
+        if fresh and not self._numbers:
+            self._numbers = {name: number for number, name in enumerate(self._files)}
+        return {one: _bits([self._numbers[name] for name in self._answers[one]]) for one in fresh}
 
     def _asked(self, kind: str, text: bytes, look: Callable[[bytes], list[str]]) -> list[str]:
         question = f"{kind} {text.decode('latin-1')}"
         if question not in self._answers:
             known = self._searched.get(question)
-            self._answers[question] = look(text) if known is None else _numbered(self._files, known)
+            if known is None:
+                self._answers[question] = look(text)
+                self._untold.append(question)
+            else:
+                self._answers[question] = _numbered(self._files, known)
         return self._answers[question]
 
     def _read(self, relative: str) -> bytes:
@@ -130,8 +137,10 @@ class TextIndex:
 
     def _files_declaring(self, name: bytes) -> list[str]:
         if not self._declared:
-            self._declared[_UNREAD] = []
-            for relative in self._files:
+            self._declared[_UNREAD] = _NONE
+            # Where it is known which words stand in which files, those without such a word need not be read.
+            able = self._with_parts(DECLARING) if self._words else self._files
+            for relative in able:
                 self._note(relative, self._declared, declared_options)
         return [*self._declared.get(name, ()), *self._declared[_UNREAD]]
 
@@ -180,7 +189,7 @@ class TextIndex:
 
     def _files_taking_from(self, module: bytes) -> list[str]:
         if not self._taking:
-            self._taking[_UNREAD] = []
+            self._taking[_UNREAD] = _NONE
             able = {one for word in _TAKING for one in self._with_words(word)}
             for one in self._files:
                 if one in able:
@@ -197,11 +206,12 @@ class TextIndex:
         self._stored.clear()
         self._imported.clear()
         self._answers.clear()
+        self._untold.clear()
 
     def _with_words(self, text: bytes) -> list[str]:
         """The files in which all words of a text stand, in any order."""
         if not self._words:
-            self._words[_UNREAD] = []
+            self._words[_UNREAD] = _NONE
             for relative in self._files:
                 self._note(relative, self._words, _words)
         found = [self._words.get(word, _NONE) for word in _WORD.findall(text)]
@@ -209,18 +219,28 @@ class TextIndex:
             return list(self._files)
         shortest = min(found, key=len)
         common = set(shortest).intersection(*found)
-        return [one for one in shortest if one in common] + self._words[_UNREAD]
+        return [*(one for one in shortest if one in common), *self._words[_UNREAD]]
 
-    def _note(self, relative: str, index: dict[bytes, list[str]], words_of: Callable[[bytes], Iterable[bytes]]) -> None:
+    def _with_parts(self, parts: Sequence[bytes]) -> list[str]:
+        """The files with a word that has one of these parts, and those that cannot be read, in their order."""
+        words = [word for word in self._words if any(part in word for part in parts)]
+        able = {one for word in (*words, _UNREAD) for one in self._words[word]}
+        return [one for one in self._files if one in able]
+
+    def _note(self, relative: str, index: _Index, words_of: Callable[[bytes], Iterable[bytes]]) -> None:
         try:
             words = words_of(self._read(relative))
         except OSError:
             words = (_UNREAD,)
+        alone = (relative,)
         for word in words:
-            if word in index:
-                index[word].append(relative)
+            known = index.get(word)
+            if known is None or known is _NONE:
+                index[word] = alone
+            elif known.__class__ is tuple:
+                index[word] = [known[0], relative]
             else:
-                index[word] = [relative]
+                known.append(relative)  # type: ignore[union-attr]
 
     def _holds(self, relative: str, text: bytes) -> bool:
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -118,9 +119,15 @@ class _View:
         self.masked = masked
 
 
+@lru_cache(maxsize=4)
+def _starts_of(data: bytes) -> list[int]:
+    """Where the lines of a text begin, and its end: asked for each finding of one text after the other."""
+    return [0, *(match.end() for match in _LINE_END.finditer(data)), len(data)]
+
+
 def _offset(data: bytes, place: Position) -> int:
     """The offset in a text of what a finding calls line and column."""
-    starts = [0, *(match.end() for match in _LINE_END.finditer(data)), len(data)]
+    starts = _starts_of(data)
     start = starts[place.line - 1]
     line = data[start : starts[place.line]].decode("utf-8", "replace")
     return start + len(line[: place.column - 1].encode())

@@ -40,8 +40,12 @@ def stands_without_torch(relative: str, project: ProjectIndex) -> bool:
     one of JAX's without PyTorch.
     """
     return lies_with_paddle(relative, project) or (
-        bool(_importing(b"jax", project)) and not _importing(b"torch", project)
+        _is_imported(b"jax", project) and not _is_imported(b"torch", project)
     )
+
+
+def _is_imported(package: bytes, project: ProjectIndex) -> bool:
+    return bool(project.files_with(b"import " + package) or project.files_with(b"from " + package))
 
 
 def _importing(package: bytes, project: ProjectIndex) -> set[str]:

@@ -10,6 +10,7 @@ from npuify.rules.common.blocks import first_in_block
 from npuify.rules.common.defaults.conditions import holds_by_default
 from npuify.rules.common.packages.import_guards import files_importing
 from npuify.rules.context import PythonFile
+from npuify.source.python.children import CHILD_FIELDS, plain_children
 
 if TYPE_CHECKING:
     Definition = ast.FunctionDef | ast.AsyncFunctionDef
@@ -19,6 +20,8 @@ _DEEPEST: Final = 4
 _CUDA: Final = "torch.cuda.is_available"
 _MOST_FILES: Final = 3
 """Files that import a module, and are looked into for calls."""
+_CLOSED: Final = (*DEFINITIONS, ast.ClassDef, ast.Lambda)
+_LEAVING: Final = (ast.Return, ast.Raise, ast.Continue, ast.Break)
 _PERHAPS: Final = (ast.While, ast.comprehension, ast.Lambda, ast.Match, ast.ExceptHandler, ast.ListComp, ast.DictComp)
 
 
@@ -104,12 +107,12 @@ def _may_leave(statement: ast.stmt, file: PythonFile) -> bool:
         if isinstance(node, ast.If) and holds_by_default(node.test, file):
             pending += node.body
             continue
-        if isinstance(node, (ast.Return, ast.Raise, ast.Continue, ast.Break)):
+        if isinstance(node, _LEAVING):
             return True
         if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in ("exit", "quit"):
             return True
-        if not isinstance(node, (*DEFINITIONS, ast.ClassDef, ast.Lambda)):
-            pending += ast.iter_child_nodes(node)
+        if not isinstance(node, _CLOSED):
+            pending += plain_children(node, CHILD_FIELDS[node.__class__])
     return False
 
 

@@ -24,7 +24,7 @@ _SCALAR = re.compile(rb"[^,\]}\s]+")
 _ESCAPE = re.compile(rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL)
 _PLAIN_ESCAPES = {b"\\n": "\n", b'\\"': '"', b"\\\\": "\\", b"\\t": "\t"}
 _LANGUAGE = re.compile(rb"\"languageId\"\s*:\s*\"([\w+-]+)\"")
-_SKIPPED = re.compile(rb"\"[^\"\\]*(?:\\.[^\"\\]*)*\"|[\[\]{}]", re.DOTALL)
+_DECODER = json.JSONDecoder()
 
 
 class Piece(NamedTuple):
@@ -88,6 +88,8 @@ class _Reader:
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        self._characters = data.decode("latin-1")
+        """A character for each byte, so that what the decoder says of places is true of bytes."""
         self.number = 0
         self._ends: dict[int, int] = {}
         """Where each object and list ends whose parts were walked: outputs are long, and are read but once."""
@@ -179,16 +181,7 @@ class _Reader:
         if known is not None:
             return known
         if self.data[at : at + 1] in (b"{", b"["):
-            depth = 0
-            for match in _SKIPPED.finditer(self.data, at):
-                token = match.group()
-                if token in (b"{", b"["):
-                    depth += 1
-                elif token in (b"}", b"]"):
-                    depth -= 1
-                    if not depth:
-                        return match.end()
-            return len(self.data)
+            return _DECODER.raw_decode(self._characters, at)[1]
         pattern = _STRING if self.data[at : at + 1] == b'"' else _SCALAR
         scalar = pattern.match(self.data, at)
         return scalar.end() if scalar else len(self.data)

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from npuify.source.python.scopes import ComprehensionNode, FunctionNode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from npuify.source.python.scopes import Scope
 
 _NO_CHILDREN = frozenset(
@@ -63,7 +61,7 @@ def walk(node: ast.AST) -> list[ast.AST]:
     return found
 
 
-def scoped_children(node: ast.AST, outer: Scope, inner: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+def scoped_children(node: ast.AST, outer: Scope, inner: Scope) -> list[tuple[ast.AST, Scope]]:
     """The child nodes with the scope that each is evaluated in."""
     kind = type(node)
     fields = CHILD_FIELDS[kind]
@@ -71,11 +69,9 @@ def scoped_children(node: ast.AST, outer: Scope, inner: Scope) -> Iterator[tuple
         around = outer.node
         if kind is ast.comprehension and isinstance(around, ComprehensionNode) and around.generators[0] is node:
             # The first iterable is evaluated outside the comprehension.
-            yield node.iter, outer.parent or outer
-            fields = tuple(name for name in fields if name != "iter")
-        for child in plain_children(node, fields):
-            yield child, inner
-        return
+            rest = plain_children(node, tuple(name for name in fields if name != "iter"))
+            return [(node.iter, outer.parent or outer), *((child, inner) for child in rest)]
+        return [(child, inner) for child in plain_children(node, fields)]
     if isinstance(node, FunctionNode):
         outside: set[int] = {id(item) for item in getattr(node, "decorator_list", ())}
         returns = getattr(node, "returns", None)
@@ -88,5 +84,4 @@ def scoped_children(node: ast.AST, outer: Scope, inner: Scope) -> Iterator[tuple
         outside = {id(node.generators[0].iter)}
     else:
         outside = {id(item) for item in (*node.decorator_list, *node.bases, *node.keywords)}  # type: ignore[attr-defined]
-    for child in plain_children(node, fields):
-        yield child, outer if id(child) in outside else inner
+    return [(child, outer if id(child) in outside else inner) for child in plain_children(node, fields)]

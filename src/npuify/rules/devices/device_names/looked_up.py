@@ -50,11 +50,12 @@ def looked_up_by_type(
         says_type: whether an expression may be a device's type.
         as_cuda: the edits that turn such an expression into one that says CUDA's word on an NPU.
     """
-    found = _look_up(node, file, says_type)
+    found = _look_up(node, file)
     if found is None:
         return
+    # Whether the key is a type takes the whole program to tell, and mostly what it is sought in is known at once.
     has = _has(found, file) if found.holder is not None else None
-    if has is False:
+    if has is False or not says_type(found.kind, file):
         return
     edits = as_cuda(found.kind, file) if has else []
     yield file.report(
@@ -69,7 +70,7 @@ def looked_up_by_type(
     )
 
 
-def _look_up(node: ast.Call | ast.Subscript | ast.Dict, file: PythonFile, says_type: Says) -> _LookUp | None:
+def _look_up(node: ast.Call | ast.Subscript | ast.Dict, file: PythonFile) -> _LookUp | None:
     holder: ast.expr | None = None
     if isinstance(node, ast.Subscript):
         holder, key = node.value, node.slice
@@ -92,8 +93,8 @@ def _look_up(node: ast.Call | ast.Subscript | ast.Dict, file: PythonFile, says_t
     word = "cuda"
     if isinstance(key, ast.Call) and isinstance(key.func, ast.Attribute) and key.func.attr in _CASES and not key.args:
         word, key = _CASES[key.func.attr](word), key.func.value
-    is_type = isinstance(key, (ast.Attribute, ast.Subscript, ast.Call)) and says_type(key, file)
-    return _LookUp(holder, key, word) if is_type else None
+    may_be_type = isinstance(key, (ast.Attribute, ast.Subscript, ast.Call))
+    return _LookUp(holder, key, word) if may_be_type else None
 
 
 def _has(asked: _LookUp, file: PythonFile) -> bool | None:
