@@ -189,6 +189,10 @@ def _fails(raw: bytes, file: str, findings: Iterable[Finding], operators: Iterab
 _HYDRA: Final = re.compile(rb"^\s*@hydra\.main\b", re.MULTILINE)
 
 
+def _is_for_hydra(raw: bytes) -> bool:
+    return b"@hydra.main" in raw and _HYDRA.search(raw) is not None
+
+
 def _starts(programs: Programs, starts_in: Callable[[str], tuple[Start, ...]]) -> Callable[[str], tuple[Start, ...]]:
     """What to say to a program so that it runs on an NPU: of its own file, else of what it imports."""
     numbers = programs.graph.numbers
@@ -198,7 +202,7 @@ def _starts(programs: Programs, starts_in: Callable[[str], tuple[Start, ...]]) -
     def starts_of(entry: str) -> tuple[Start, ...]:
         nonlocal asked, having
         own = starts_in(entry)
-        if own or _HYDRA.search(programs.read(entry)):
+        if own or _is_for_hydra(programs.read(entry)):
             return own  # hydra takes the command line: options of what is imported are not read
         reached = programs.graph.reached_mask(entry) & ~(1 << numbers.of(entry))
         for number in bits_of(reached & ~asked):

@@ -26,8 +26,9 @@ _COMPARING = frozenset("ne eq gt lt ge le isnan isfinite isinf logical_and logic
 _INDEXED = (b"mask]", b"[m]")
 """How something is indexed with what a function is given."""
 _ASSIGNED = re.compile(rb"\s+(\w+)\s*(?::[^=]+)?=(?!=)")
-_USED = rb"[\w)\]]\[~?\b%s(?:\.bool\(\))?[],](?!\s*[-+*/]?=[^=])"
-"""How a mask is used as an index, and nothing stored there, which needs no shape."""
+_BEFORE_NAME = re.compile(rb"[\w)\]]\[~?\Z")
+_USED = re.compile(rb"(?:\.bool\(\))?[],](?!\s*[-+*/]?=[^=])")
+"""How a mask is used as an index, and nothing stored there, which needs no shape: what stands behind its name."""
 _STORED = re.compile(rb"\]\s*[-+*/|&]?=[^=]")
 _DEFINES = re.compile(rb"\n(?:    )?def ")
 _FAR = 4000
@@ -48,8 +49,19 @@ def _no_mask(lower: bytes, start: int, end: int) -> bool:
         return True
     rest = lower[end : end + _FAR]
     function_ends = _DEFINES.search(rest)
-    used = re.compile(_USED % assigned[1]).search(rest, 0, function_ends.start() if function_ends else len(rest))
-    return used is None or outside_steps(lower, start, end)
+    is_used = _is_used_as_index(assigned[1], rest, function_ends.start() if function_ends else len(rest))
+    return not is_used or outside_steps(lower, start, end)
+
+
+def _is_used_as_index(name: bytes, text: bytes, end: int) -> bool:
+    """Whether something is indexed with a name. A pattern made of the name would be compiled for each of them."""
+    at = text.find(name, 0, end)
+    while at >= 0:
+        behind = at + len(name)
+        if _BEFORE_NAME.search(text, max(at - 3, 0), at) is not None and _USED.match(text, behind, end) is not None:
+            return True
+        at = text.find(name, behind, end)
+    return False
 
 
 @rule(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from npuify.analysis.engine import Reach
 from npuify.analysis.flow.device_names import DEVICE_NAME
@@ -88,6 +88,9 @@ def device_handed_to_another_library(node: ast.keyword | ast.Call, file: PythonF
             yield from _handed(node.args[at], owner, file)
 
 
+_CLASS: Final = re.compile(rb"^class[ \t]+([^\s(]+)\(([\w.]+)", re.MULTILINE)
+
+
 def _owner_of_base(call: ast.Call, file: PythonFile) -> Framework | None:
     """The framework from whose class one of the file's own derives that is called.
 
@@ -95,8 +98,11 @@ def _owner_of_base(call: ast.Call, file: PythonFile) -> Framework | None:
     """
     if not isinstance(call.func, ast.Name):
         return None
-    derived = re.search(rb"(?m)^class[ \t]+%b\(([\w.]+)" % re.escape(call.func.id.encode()), file.source.data)
-    base = derived.group(1).decode() if derived is not None else ""
+    bases: dict[bytes, bytes] | None = file.recall("first bases of classes")
+    if bases is None:
+        listed = _CLASS.findall(file.source.data) if b"class" in file.source.data else []
+        bases = file.remember("first bases of classes", dict(reversed(listed)))
+    base = bases.get(call.func.id.encode(), b"").decode()
     if base and "." not in base:
         imported = re.search(
             rb"(?m)^from[ \t]+([\w.]+)[ \t]+import[ \t(][^\r\n]*\b%b\b" % base.encode(), file.source.data

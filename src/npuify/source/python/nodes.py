@@ -50,17 +50,22 @@ class PythonNodes(PythonModule):
         while stack:
             node, scope, low, high = stack.pop()
             wanted(node)
+            kind = node.__class__
+            fields = fields_of[kind]
+            if not fields:
+                continue
             pending = []
             for child, child_scope in (
                 self._scoped_children(node, scope)
-                if node.__class__ in _SCOPED
-                else [(child, scope) for child in plain_children(node, fields_of[node.__class__])]
+                if kind in _SCOPED
+                else [(child, scope) for child in plain_children(node, fields)]
             ):
-                line: int | None = child.__dict__.get("lineno")
+                placed = child.__dict__
+                line: int | None = placed.get("lineno")
                 if line is None:
                     begin, end = low, high
                 else:
-                    last: int = child.end_lineno  # type: ignore[attr-defined]
+                    last: int = placed["end_lineno"]
                     if child.__class__ in _DECORATED and child.decorator_list:  # type: ignore[attr-defined]
                         line = min(line, child.decorator_list[0].lineno)  # type: ignore[attr-defined]
                     if high - low == 1:

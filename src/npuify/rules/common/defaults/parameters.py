@@ -86,5 +86,7 @@ def _is_called_by_parser(function: ast.FunctionDef | ast.AsyncFunctionDef, file:
             called = decorator.func if isinstance(decorator, ast.Call) else decorator
             if isinstance(called, ast.Attribute) and called.attr in _COMMANDS:
                 return True
+    if function.decorator_list or not (b"typer.run(" in data or b"Fire(" in data):
+        return False
     started = re.compile(rb"\b(?:typer\.run|fire\.Fire|Fire)\(\s*(?:\)|%b\b)" % re.escape(function.name.encode()))
-    return not function.decorator_list and started.search(data) is not None
+    return started.search(data) is not None

@@ -28,18 +28,25 @@ _MAKING: Final = frozenset("zeros ones empty full tensor zeros_like ones_like em
 _BEHIND: Final = re.compile(rb"[\s(]{0,20}([^\W\d]\w{0,60})([^\n]{0,200})")
 _FAR: Final = 4000
 """Bytes before a subtraction in which its mask is looked for: all of a long file for each one would take too long."""
-_COMPARES: Final = rb"(?:[<>]|[=!]=|~|\.(?:bool|eq|ne|gt|lt|ge|le|is\w+|logical_\w+)\()"
+_COMPARES: Final = re.compile(rb"[<>]|[=!]=|~|\.(?:bool|eq|ne|gt|lt|ge|le|is\w+|logical_\w+)\(")
+_GIVEN: Final = re.compile(rb"[ \t]{0,9}=(?!=)[^\n]{0,200}(?:%b)" % _COMPARES.pattern)
+_LONGER: Final = re.compile(rb"\w")
 
 
 def _no_mask(lower: bytes, start: int, end: int) -> bool:
     """Whether the text shows that what is subtracted is no mask: no comparison stands there, or is given its name."""
     behind = _BEHIND.match(lower, end)
-    if behind is None or re.search(_COMPARES, behind[2]) is not None:
+    if behind is None or _COMPARES.search(behind[2]) is not None:
         return behind is None
-    return (
-        re.search(rb"\b%s[ \t]{0,9}=(?!=)[^\n]{0,200}%s" % (behind[1], _COMPARES), lower[max(start - _FAR, 0) : start])
-        is None
-    )
+    # A pattern made of the name would be compiled for each of them.
+    name, first = behind[1], max(start - _FAR, 0)
+    at = lower.find(name, first, start)
+    while at >= 0:
+        is_whole = at == first or _LONGER.match(lower, at - 1) is None
+        if is_whole and _GIVEN.match(lower, at + len(name), start) is not None:
+            return False
+        at = lower.find(name, at + 1, start)
+    return True
 
 
 def _has_bytes(data: bytes, project: ProjectIndex) -> bool:
