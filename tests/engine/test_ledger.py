@@ -296,6 +296,7 @@ class TestStates:
         [
             ("class Kind(Enum):\n    cuda = 1\n", "list(Kind)[0].name", "Kind.cuda.value"),
             ("Kind = namedtuple('Kind', 'cuda cpu')(1, 0)\n", "Kind._fields[0]", "Kind[0]"),
+            ("Kind = namedtuple(( 'Kind' ), 'cuda cpu')(1, 0)\n", "Kind._fields[0]", "Kind[0]"),
             ("class Kind(Enum):\n    cuda = 1\ntorch.ones(1, device='cuda')\n", "next(iter(Kind)).name", "Kind(1)"),
             (
                 "p = ArgumentParser()\np.add_argument('--cuda', action='store_true')\n",
@@ -303,7 +304,7 @@ class TestStates:
                 "[(name, value) for name, value in vars(p.parse_args()).items()]",
             ),
         ],
-        ids=["enum", "namedtuple", "enum beside a device", "option"],
+        ids=["enum", "namedtuple", "namedtuple in parentheses", "enum beside a device", "option"],
     )
     def test_a_name_that_becomes_a_text_is_told_of(self, made: str, got: str, other: str, tmp_path: Path) -> None:
         imports = "from argparse import ArgumentParser\nfrom collections import namedtuple\nfrom enum import Enum\nimport torch\n"

@@ -33,3 +33,14 @@ print(globals()["draw_" + str(place["device"]).split(":")[0]]())
 def chosen(args):
     shown = {name: value for name, value in vars(args).items()}
     return torch.device(next(name for name, value in vars(args).items() if value)), shown
+
+
+class Settings(dict):
+    __getattr__ = dict.__getitem__
+    __setattr__ = dict.__setitem__
+
+
+settings = Settings()
+settings.DEVICE = "cpu"
+settings.update([("DEVICE", os.environ["PLACE"])])
+print(globals()["show_" + str(settings.DEVICE).split(":")[0].replace("npu", "cuda")]())

@@ -35,7 +35,7 @@ _SOUGHT_IN = re.compile(rb"[\s)]*\.\s*(?:r?find|r?index|count|__contains__|start
 """What follows a text of words in which another one is sought: ``"cuda mps".find(kind)``."""
 _READING = re.compile(rb"(?:\bloads?|safe_load|literal_eval|StringIO|read_string|shlex\.split)[\s)]*\([\s(]*\Z")
 """What stands before one."""
-_HELD_AGAINST = re.compile(rb"(?:\bin\b[\s(]*|\bnamedtuple[\s)]*\([^()]*,[\s(]*)(?:#[^\n]*\n\s*)?\Z")
+_HELD_AGAINST = re.compile(rb"(?:\bin\b[\s(]*|\bnamedtuple[\s)]*\([\s(]*[^()]*[\s)]*,[\s(]*)(?:#[^\n]*\n\s*)?\Z")
 """What stands before a text of words of which each counts: ``kind in "cuda mps"``, the fields of a namedtuple."""
 _LISTED = re.compile(rb"(?:\w+[\s,|]+)*cuda(?:[\s,|]+\w+)*")
 _AMONG_TEXT = re.compile(rb"[\"'=]cuda[\"':]")

@@ -187,13 +187,14 @@ def _made_up_for_devices(name: ast.expr, file: PythonFile) -> Diagnostic | None:
     not say ``npu`` the edit does nothing.
     """
     parts = _parts(_written(name, file))
-    texts = [_text([part], file) for part in parts]
-    if len(parts) < 2 or texts.count(None) != 1:
+    # Also where its value seems to be known: keys and settings that a program puts together change it.
+    taken = [place for place, part in enumerate(parts) if _whole(part) is not part]
+    if len(parts) < 2 or len(taken) != 1:
         return None
-    at = texts.index(None)
-    if _whole(parts[at]) is parts[at]:
+    at = taken[0]
+    before, behind = _text(parts[:at], file), _text(parts[at + 1 :], file)
+    if before is None or behind is None:
         return None
-    before, behind = "".join(filter(None, texts[:at])), "".join(filter(None, texts[at + 1 :]))
     cuda, cpu, npu = (_is_said(f"{before}{word}{behind}", file) for word in ("cuda", "cpu", "npu"))
     if not (cuda and cpu) or npu:
         return None
