@@ -380,6 +380,7 @@ def test_a_broadcast_that_asks_for_a_capability_is_told_of(call: str, release: s
         ("same = torch.device('cuda:0') == torch.device(torch.cuda.current_device())", "NPU123"),
         ("same = torch.device(0) == torch.device('cpu')", ""),
         ("at = f'{x.device}'.index('cuda')", "NPU120"),
+        ("is_gpu = ( ask().device ).__str__().startswith('cuda')", "NPU120"),
         ("kinds = get_args(Literal['cuda', 'cpu'])", "NPU120"),
         ("table = {torch.device('cpu'): 1}", ""),
         ("at = str(torch.device('cuda')).index('cuda')", ""),
