@@ -210,7 +210,7 @@ def sought_in_said(node: ast.AST, other: str, file: PythonFile) -> bool:
     return name.startswith("re.") and len(call.args) > 1 and _is_said(call.args[-1], other, file)
 
 
-_OF_DEVICE = re.compile(r"\.device[\s)]*\.|\.type\b|\brepr[\s)]*\(")
+_OF_DEVICE = re.compile(r"\.device\.|(?<![\w)\]])\([\s(]*[\w.()]+\.device[\s)]*\)\s*\.|\.type\b|\brepr[\s)]*\(")
 """What shows that a tensor is asked: ``args.device`` alone is a text of the program's."""
 _DISPLAYS = (ast.Tuple, ast.List, ast.Set, ast.Dict)
 

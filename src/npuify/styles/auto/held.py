@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from npuify.rules.context import PythonFile
 
-_ASKED: Final = re.compile(r"\.device[\s)]*\.|\.type\b|\brepr[\s)]*\(")
+_ASKED: Final = re.compile(r"\.device\.|(?<![\w)\]])\([\s(]*[\w.()]+\.device[\s)]*\)\s*\.|\.type\b|\brepr[\s)]*\(")
 """What shows that a tensor is asked."""
 _DEVICE: Final = re.compile(r"([\w.]*)\.device\b")
 _OPTIONS: Final = re.compile(r"(?i)arg|opt|conf|cfg|flag|param|setting")
