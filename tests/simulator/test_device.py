@@ -50,6 +50,15 @@ def test_tensors_modules_and_memory(simulate: Simulate) -> None:
         out = torch.empty(0, device="npu")
         torch.add(a, 1, out=out)
         assert out.tolist() == [2, 6, 6]
+        #: types that the CPU's kernels lack
+        # whole numbers are counted in their own type, an average over three dimensions is taken in a half type
+        counted = torch.histc(torch.tensor([0, 1, 1, 5, 9], device="npu"), bins=6, min=0, max=5)
+        assert counted.tolist() == [1, 2, 0, 0, 0, 1] and counted.dtype is torch.int64 and counted.is_npu
+        out = torch.empty(0, dtype=torch.uint8, device="npu")
+        assert torch.histc(torch.tensor([1, 3], dtype=torch.uint8, device="npu"), 2, out=out).tolist() == [1, 1]
+        whole = torch.ones(1, 1, 2, 2, 2, dtype=torch.float16, device="npu", requires_grad=True)
+        torch.nn.functional.avg_pool3d(whole, 2).sum().backward()
+        assert whole.grad.unique().tolist() == [0.125]
         #: products of half types
         # computed in float32 and rounded once, as an NPU does it; types are not mixed
         for half in (torch.float16, torch.bfloat16):

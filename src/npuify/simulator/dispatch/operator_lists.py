@@ -23,10 +23,16 @@ aten::baddbmm_ aten::addbmm aten::addbmm.out aten::addbmm_ aten::mv aten::mv.out
 aten::addmv_ aten::dot aten::vdot aten::_trilinear aten::_cdist_forward aten::_cdist_backward aten::linear
 aten::linear.out aten::matmul aten::matmul.out aten::_convolution aten::convolution_backward
 aten::convolution_overrideable aten::convolution_backward_overrideable
+aten::avg_pool3d aten::avg_pool3d.out aten::avg_pool3d_backward aten::avg_pool3d_backward.grad_input
+aten::multilabel_margin_loss_forward aten::multilabel_margin_loss_forward.output
+aten::multilabel_margin_loss_backward aten::multilabel_margin_loss_backward.grad_input
+aten::rrelu_with_noise aten::rrelu_with_noise.out aten::rrelu_with_noise_
 """.split()
 """Products: of half types they are computed in float32 and rounded once, as an NPU's matrix unit does.
 
-The CPU's own kernels of half types take up to fourteen times as long as those of float32.
+The CPU's own kernels of half types take up to fourteen times as long as those of float32. The last three lines are
+operators that the CPU lacks in half types, by PyTorch's own list of types (dtypesIfCUDA beyond dtypes in its operator
+database), and that CANN's and the vendor's lists name for the NPU in them.
 """
 
 SAME_KERNEL = {

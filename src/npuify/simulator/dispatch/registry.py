@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from npuify.simulator import state, tables
-from npuify.simulator.dispatch import autocast, operator_lists, recurrent_cells, sync_batch_norm
+from npuify.simulator.dispatch import autocast, histograms, operator_lists, recurrent_cells, sync_batch_norm
 
 not_simulated: dict[str, str] = {}
 """Operators of the release that cannot be run here, and why."""
@@ -29,7 +29,7 @@ def register_aten() -> None:
     state.device.register(operator_lists.WHOLE, operator_lists.BESIDE_CPU, operator_lists.IN_FLOAT, tables.npu_only())
     kernels = torch.library.Library("aten", "IMPL")
     _kept.append(kernels)
-    for name, function in sync_batch_norm.KERNELS.items():
+    for name, function in (*sync_batch_norm.KERNELS.items(), *histograms.KERNELS.items()):
         kernels.impl(name, function, "PrivateUse1")
     for name, cell in recurrent_cells.KERNELS.items():
         kernels.impl(name, cell, "PrivateUse1")
