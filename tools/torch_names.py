@@ -39,6 +39,7 @@ class Release(NamedTuple):
 _ARM = ("macosx_11_0_arm64",)
 _NEWER_ARM = ("macosx_11_0_arm64", "macosx_14_0_arm64")
 RELEASES = (
+    Release("1.0.1", "3.7", "none", ("macosx_10_7_x86_64",)),
     Release("1.1.0", "3.5", "none", ("macosx_10_6_x86_64",)),
     Release("1.4.0", "3.5", "none", ("macosx_10_6_x86_64",)),
     Release("1.6.0", "3.6.8", "none", ("macosx_10_9_x86_64",)),

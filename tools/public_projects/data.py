@@ -57,8 +57,8 @@ def mnist(folder: Path) -> None:
     """MNIST's files, 64 digits to train and 16 to test, wherever the programs look for them."""
     drawn = numpy.random.default_rng(4)
     above = folder.parent.parent / "data"
-    here = (folder / "data", folder / "data" / "mnist", folder / "datasets" / "MNIST")
-    for root in (folder.parent / "data", above, above / "mnist", *here):
+    here = (folder / "data", folder / "data" / "mnist", folder / "datasets" / "MNIST", folder / "store/datasets/MNIST")
+    for root in (folder.parent / "data", folder.parent / "mnist-data", above, above / "mnist", *here):
         raw = root / "MNIST" / "raw"
         raw.mkdir(parents=True, exist_ok=True)
         for name, count in (("train", 64), ("t10k", 16)):
@@ -120,7 +120,8 @@ def cifar(folder: Path) -> None:
     """CIFAR-10's and CIFAR-100's files, 8 pictures in each, wherever the programs look for them."""
     drawn = numpy.random.default_rng(8)
     above = folder.parent.parent / "data"
-    for root in (folder.parent / "data", above, folder / "data", folder / "CIFAR10"):
+    others = ("CIFAR10", "data.cifar10", "data-cifar10", "datasets", "cifar10")
+    for root in (folder.parent / "data", above, folder / "data", *(folder / name for name in others)):
         ten, hundred = root / "cifar-10-batches-py", root / "cifar-100-python"
         for made, names in (
             (ten, [*(f"data_batch_{one}" for one in range(1, 6)), "test_batch"]),
@@ -316,8 +317,9 @@ def hourly(folder: Path) -> None:
     rows = [",".join(["date", *(f"c{one}" for one in range(6)), "OT"])]
     for hour, row in enumerate(values):
         rows.append(f"2016-07-{1 + hour // 24:02} {hour % 24:02}:00:00," + ",".join(f"{one:.4f}" for one in row))
-    (folder / "data").mkdir(exist_ok=True)
-    (folder / "data" / "made.csv").write_text("\n".join(rows) + "\n")
+    for name in ("data/made.csv", "datasets/made.csv"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("\n".join(rows) + "\n")
 
 
 @maker
@@ -612,3 +614,43 @@ def listed_pictures(folder: Path) -> None:
     for number in range(8):
         _picture(folder / "made" / f"{number}.png", drawn, (120, 110))
     (folder / "train_images.json").write_text(json.dumps([f"made/{number}.png" for number in range(8)]))
+
+
+@maker
+def classes_of_pictures(folder: Path) -> None:
+    """meta-transfer-learning's: pictures in folders, one a class, of three parts."""
+    drawn = numpy.random.default_rng(61)
+    for part in ("train", "val", "test"):
+        for number in range(24):
+            _picture(folder / "made" / part / f"class{number % 3}" / f"{number:02}.png", drawn, (92, 92))
+
+
+@maker
+def two_domains(folder: Path) -> None:
+    """MUNIT's: pictures of two kinds, in folders to train and to test."""
+    drawn = numpy.random.default_rng(62)
+    for name in ("trainA", "trainB", "testA", "testB"):
+        for number in range(4):
+            _picture(folder / "made" / name / f"{number}.jpg", drawn, (48, 48))
+
+
+@maker
+def graphs_of_tu(folder: Path) -> None:
+    """diffpool's: a data set of small graphs in the files of Dortmund's collection."""
+    drawn = numpy.random.default_rng(63)
+    made = folder / "data" / "MADE"
+    made.mkdir(parents=True, exist_ok=True)
+    owner, edges, kinds, classes = [], [], [], []
+    for graph in range(1, 41):
+        first = len(owner) + 1
+        size = int(drawn.integers(5, 9))
+        for place in range(size):
+            owner.append(graph)
+            kinds.append(int(drawn.integers(3)))
+            other = first + (place + 1) % size
+            edges += [(first + place, other), (other, first + place)]
+        classes.append(graph % 2)
+    (made / "MADE_graph_indicator.txt").write_text("".join(f"{one}\n" for one in owner))
+    (made / "MADE_node_labels.txt").write_text("".join(f"{one}\n" for one in kinds))
+    (made / "MADE_graph_labels.txt").write_text("".join(f"{one}\n" for one in classes))
+    (made / "MADE_A.txt").write_text("".join(f"{one}, {other}\n" for one, other in edges))

@@ -10,9 +10,12 @@ import subprocess
 import sys
 import sysconfig
 from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from npuify.knowledge import releases
 from tools.public_projects import verdict
 from tools.public_projects.data import MAKERS
 
@@ -117,10 +120,18 @@ def prepare(trial: Trial) -> None:
         path.write_text(made, encoding="utf-8")
     for name in program.get("stand_ins", ()):
         shutil.copytree(STAND_INS / name, trial.work / "stand_ins" / name)
-    command = [sys.executable, "-m", "npuify", "migrate", "original", "-o", "migrated", "--style", trial.style]
+    command = [sys.executable, "-m", "npuify", "migrate", "original", "-o", "migrated", "--style", trial.style, *_aim()]
     done = _run([*command, *program.get("options", ())], trial.work, environment(trial), LIMIT)
     if done.returncode not in (0, 1):
         raise TrialError(f"migrate: {done.stdout[-1000:]}")
+
+
+@cache
+def _aim() -> tuple[str, ...]:
+    """The release for the installed PyTorch, which runs what was migrated, whatever the project pins."""
+    installed = metadata.version("torch").partition("+")[0]
+    found = [row.torch_npu for row in releases() if row.torch == installed]
+    return ("--torch-npu", found[0]) if found else ()
 
 
 def environment(trial: Trial) -> dict[str, str]:
@@ -178,7 +189,7 @@ def _only_prints(program: dict[str, Any]) -> bool:
 
 
 def _scanned(trial: Trial) -> verdict.Report:
-    command = [sys.executable, "-m", "npuify", "scan", "original", "--style", trial.style]
+    command = [sys.executable, "-m", "npuify", "scan", "original", "--style", trial.style, *_aim()]
     try:
         return verdict.scan(
             [*command, *trial.program.get("options", ())], trial.work, trial.program["entry"], environment(trial)

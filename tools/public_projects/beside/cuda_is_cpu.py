@@ -4,6 +4,8 @@ The mirror of ``transfer_to_npu``: names mean another device, the program's text
 is on a machine without CUDA: off.
 """
 
+import contextlib
+
 
 def apply(torch, count):
     from torch.overrides import TorchFunctionMode
@@ -26,6 +28,8 @@ def apply(torch, count):
             name = getattr(func, "__name__", "")
             if name == "cuda" and args:
                 return args[0]
+            if func is torch.device and args and type(args[0]) is int:
+                return func("cpu")
             if name in ("to", "_to"):
                 moved, kwargs = place(args[1:], kwargs)
                 return func(args[0], *moved, **kwargs)
@@ -57,6 +61,7 @@ def apply(torch, count):
         setattr(cuda, name, lambda *args, **kwargs: None)
     for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
         setattr(cuda, name, lambda device=None: 0)
+    cuda.device, cuda.Event = _no_device, _HostEvent
     cuda.memory_summary = lambda device=None, abbreviated=False: ""
     for name in ("Float", "Double", "Half", "Long", "Int", "Short", "Byte", "Bool"):
         setattr(cuda, f"{name}Tensor", getattr(torch, f"{name}Tensor"))
@@ -101,6 +106,30 @@ def apply(torch, count):
     torch.autocast = _autocast_off(autocast)
     torch.cuda.amp.autocast.__init__ = lambda self, *args, **kwargs: autocast.__init__(self, "cpu", enabled=False)
     _scale_on_cpu(torch)
+
+
+class _HostEvent:
+    """What stands for an event: everything has ended when it is recorded, and took no time."""
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    def record(self, stream=None):
+        pass
+
+    def synchronize(self):
+        pass
+
+    def query(self):
+        return True
+
+    def elapsed_time(self, other):
+        return 0.0
+
+
+def _no_device(device):
+    """The context that makes one device the current one."""
+    return contextlib.nullcontext()
 
 
 def _scale_on_cpu(torch):

@@ -1,4 +1,4 @@
-"""Names of Python and NumPy that are gone: since which version, and what takes their place."""
+"""Names of Python, NumPy and other packages that are gone: since which version, and what takes their place."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class GoneName(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     """One row of ``python_names.toml``; its head says what the values mean."""
 
     name: str
+    package: str = ""
     since: str
     until: str = ""
     module: str = ""

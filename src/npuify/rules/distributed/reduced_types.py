@@ -27,6 +27,8 @@ _REDUCES: Final = {
 _DOUBLE: Final = frozenset(("torch.float64", "torch.double"))
 _KEEPS: Final = frozenset("cuda npu to clone detach contiguous view reshape unsqueeze squeeze flatten".split())
 """Methods whose result has the type of what they are called on, as far as they are given none."""
+_JOINS: Final = frozenset(("torch.stack", "torch.cat", "torch.concat", "torch.hstack", "torch.vstack"))
+"""Functions whose result has the type of the tensors that they are given a list of."""
 _STEPS: Final = 6
 
 
@@ -95,10 +97,14 @@ def _double_on_device(node: ast.expr, file: PythonFile, steps: int, *, moved: bo
     if not isinstance(node, ast.Call):
         return None
     function, dtype = node.func, keyword_of(node, "dtype")
+    if file.qualname(function) in _JOINS:
+        parts = _parts(node.args[0], file) if node.args else []
+        found = (_double_on_device(part, file, steps - 1, moved=moved) for part in parts)
+        return next((one for one in found if one is not None), None)
     if (file.qualname(function) or "").startswith("torch."):
         device = keyword_of(node, "device")
         there = moved if device is None else not _is_cpu(device, file)
-        return dtype if there and file.qualname(dtype) in _DOUBLE else None
+        return dtype if there and dtype is not None and _is_double(dtype, file) else None
     if not isinstance(function, ast.Attribute) or function.attr not in (*_KEEPS, "double"):
         return None
     if function.attr == "double":
@@ -107,7 +113,7 @@ def _double_on_device(node: ast.expr, file: PythonFile, steps: int, *, moved: bo
     moves = function.attr in ("cuda", "npu")
     if function.attr == "to":
         given = [*node.args, *(one.value for one in node.keywords if one.arg in ("device", "dtype"))]
-        types = [one for one in given if file.qualname(one) in _DOUBLE]
+        types = [one for one in given if _is_double(one, file)]
         if types:
             devices = [one for one in given if one not in types]
             there = not _is_cpu(devices[0], file) if devices else moved and _is_on_cpu(function.value, file)
@@ -116,6 +122,34 @@ def _double_on_device(node: ast.expr, file: PythonFile, steps: int, *, moved: bo
             return None
         moves = bool(given) and not _is_cpu(given[0], file)
     return _double_on_device(function.value, file, steps - 1, moved=moved or moves)
+
+
+def _is_double(dtype: ast.expr, file: PythonFile) -> bool:
+    """Whether an expression is that type, or a name that stands for nothing else."""
+    if file.qualname(dtype) in _DOUBLE:
+        return True
+    bound = file.assigned(dtype) if isinstance(dtype, ast.Name) else []
+    return bool(bound) and all(one is not None and file.qualname(one) in _DOUBLE for one in bound)
+
+
+def _parts(joined: ast.expr, file: PythonFile) -> list[ast.expr]:
+    """The tensors of a list: those that are written in it, and those that its function appends to it."""
+    if isinstance(joined, (ast.List, ast.Tuple)):
+        return joined.elts
+    if isinstance(joined, (ast.ListComp, ast.GeneratorExp)):
+        return [joined.elt]
+    if not isinstance(joined, ast.Name):
+        return []
+    made = _made(joined, file)
+    appended = [
+        call.args[0]
+        for call in file.nodes_on_lines_with(f"{joined.id}.append")
+        if isinstance(call, ast.Call)
+        and len(call.args) == 1
+        and file.code(call.func) == f"{joined.id}.append"
+        and file.scope(call) is file.scope(joined)
+    ]
+    return [*(_parts(made, file) if made is not None and not isinstance(made, ast.Name) else ()), *appended]
 
 
 def _made(node: ast.Name, file: PythonFile) -> ast.expr | None:
@@ -132,7 +166,8 @@ def _made(node: ast.Name, file: PythonFile) -> ast.expr | None:
                     if isinstance(before, ast.Assign) and isinstance(before.targets[0], ast.Name):
                         return before.value
                     return None
-            return None
+            if not isinstance(up, (ast.If, ast.With)):
+                return None
         inner = up
     return None
 
@@ -143,7 +178,12 @@ def _is_bound(name: ast.Name) -> bool:
 
 def _is_cpu(node: ast.expr, file: PythonFile) -> bool:
     """Whether a device may be the CPU, for all that its text says."""
+    if isinstance(node, ast.IfExp):
+        return _is_cpu(node.body, file) and _is_cpu(node.orelse, file)
     text = file.code(node).lower()
+    bound = file.assigned(node) if isinstance(node, ast.Name) else []
+    if bound and all(isinstance(value, ast.IfExp) for value in bound):
+        return all(value is not None and _is_cpu(value, file) for value in bound)
     for value in file.assigned(node) if isinstance(node, ast.Name) else ():
         if value is not None and "cpu" in file.code(value) and "cuda" not in file.code(value):
             return True

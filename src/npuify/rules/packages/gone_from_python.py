@@ -1,4 +1,4 @@
-"""Names that Python or NumPy have no more: torch_npu is built for newer Pythons than older programs know."""
+"""Names that Python, NumPy and others have no more: torch_npu is built for newer Pythons than older programs know."""
 
 from __future__ import annotations
 
@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from npuify.rules.context import PythonFile
     from npuify.rules.diagnostic import Diagnostic
 
-_ALIASES = {"numpy": ("np", "numpy")}
+_ALIASES = {
+    "numpy": ("np", "numpy"),
+    "pandas": ("pd", "pandas"),
+    "scipy.misc": ("scipy.misc", "misc"),
+    "skimage.measure": ("skimage.measure", "measure"),
+}
 
 
 def _words() -> tuple[str, ...]:
@@ -67,10 +72,11 @@ def _names_one(data: bytes, project: ProjectIndex) -> bool:
     concerns=_names_one,
     without_torch=True,
     evidence=Evidence.DOCUMENTED,
-    source="Python's and NumPy's release notes",
+    source="Python's and NumPy's release notes; the package index",
 )
 def gone_from_python(node: ast.ImportFrom | ast.Attribute, file: PythonFile) -> Iterator[Diagnostic]:
-    """A name that older Pythons have is gone from every Python for which the torch_npu release is built, or from NumPy.
+    """A name that older Pythons have is gone from every Python for which the torch_npu release is built, or from NumPy;
+    or no release of its package that has it is built for one of these Pythons.
 
     Of what is gone only from the newest of these Pythons, a note says so. Nothing is said where the program asks for
     the name before it uses it.
@@ -164,6 +170,13 @@ def _report(node: ast.AST, rows: list[GoneName], edits: list[Edit], file: Python
     if of_numpy and rows[0].until:
         message = phrase(
             "NumPy {since} has no {names}; {until} has it again", since=rows[0].since, names=names, until=rows[0].until
+        )
+    elif rows[0].package:
+        message = phrase(
+            "{package} has {names}, and is not built for Python {since} or later",
+            package=rows[0].package,
+            names=names,
+            since=rows[0].since,
         )
     elif of_numpy:
         message = phrase("NumPy has no {names} since {since}", names=names, since=rows[0].since)

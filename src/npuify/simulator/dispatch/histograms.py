@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:  # noqa: A002
+def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tensor:
     """As many numbers of each bin, in the tensor's own type, as CUDA and the NPU have it.
 
     Source: CANN's page of aclnnHistc, which takes int8 to int64 and uint8; op-plugin gives it the tensor as it is.
@@ -20,7 +20,7 @@ def histc(self: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Tens
     return torch.histc(counted, bins, min, max).to(self.dtype).to(self.device)
 
 
-def histc_out(self: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor) -> Tensor:  # noqa: A002
+def histc_out(self: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Tensor) -> Tensor:
     """The same into a tensor."""
     made = histc(self, bins, min, max)
     return out.resize_(made.shape).copy_(made)

@@ -39,7 +39,8 @@ _MEASURES: Final = re.compile(r"(?i)(?:.*_)?(?:criterion\w*|crit|objective|loss_
     "index-of-loss",
     Safety.SAFE,
     Severity.ERROR,
-    words=("data[0]",),
+    words=(".data[0]",),
+    without_torch=True,
     evidence=Evidence.DOCUMENTED,
     source="PyTorch 0.4 migration guide: losses are 0-dimensional, and indexing one raises IndexError since 0.5",
 )

@@ -25,6 +25,7 @@ _TRANSPOSES: Final = frozenset(("t", "t_", "transpose", "permute"))
     Safety.SAFE,
     Severity.INFO,
     words=("].view(-1)",),
+    without_torch=True,
     evidence=Evidence.REPORTED,
     source="pytorch/pytorch#43998, pytorch/examples#836; torch 2.13 on the CPU says so",
 )
