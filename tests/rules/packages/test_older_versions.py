@@ -74,3 +74,22 @@ def test_files_without_torch_count_too(tmp_path: Path) -> None:
     assert [(one.file, one.code) for one in result.findings] == [("sizes.py", "NPU669")]
     (program,) = judge(result).programs
     assert program.level is not Level.RUNS
+
+
+def test_functions_of_autograd_need_a_static_forward() -> None:
+    old = "class Double(Function):\n    def forward(self, x):\n        return x * 2\n"
+    new = "class Static(Function):\n    @staticmethod\n    def forward(ctx, x):\n        return x * 2\n"
+    layer = "class Layer(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+    text = f"import torch\nfrom torch.autograd import Function\n{old}{new}{layer}Static.apply(x)\nLayer()\n"
+    (found,) = findings(text)
+    assert (found.code, found.severity, found.start.line) == ("NPU681", Severity.INFO, 3)
+    (found,) = findings(f"{text}y = Double()(x)\n")
+    assert (found.severity, found.safety) == (Severity.ERROR, Safety.MANUAL)
+
+
+def test_the_parts_of_an_old_function_are_parsed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "from torch.autograd import Function\nclass F(Function):\n    def forward(self, x):\n        return x\nF()(1)\n"
+    )
+    (found,) = scan([tmp_path], Options(jobs=1, cache=False)).findings
+    assert found.code == "NPU681"

@@ -217,6 +217,8 @@ KEPT: Final = frozenset(
         "NPU671",
         "NPU672",
         "NPU673",
+        "NPU680",
+        "NPU681",
         "NPU666",
         "NPU667",
         "NPU668",

@@ -1,0 +1,3 @@
+import torch
+spectrum = torch.view_as_real(torch.stft(signal, 512, hop_length=128, return_complex=True))
+magnitude = spectrum.pow(2).sum(-1).sqrt()
