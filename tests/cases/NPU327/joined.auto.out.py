@@ -1,4 +1,6 @@
 import torch
+import torch_npu  # noqa: F401
+from torch_npu.contrib import transfer_to_npu  # noqa: F401
 import torch.distributed as dist
 
 _counter_type = torch.float64
