@@ -626,31 +626,56 @@ def classes_of_pictures(folder: Path) -> None:
 
 
 @maker
-def two_domains(folder: Path) -> None:
-    """MUNIT's: pictures of two kinds, in folders to train and to test."""
-    drawn = numpy.random.default_rng(62)
-    for name in ("trainA", "trainB", "testA", "testB"):
-        for number in range(4):
-            _picture(folder / "made" / name / f"{number}.jpg", drawn, (48, 48))
+def mixtures(folder: Path) -> None:
+    """voicefilter's: a voice to look for, its spectrum and that of a mixture, and weights for its embedder."""
+    import torch
+
+    drawn = numpy.random.default_rng(64)
+    torch.manual_seed(64)
+    made = folder / "made"
+    made.mkdir(exist_ok=True)
+    for number in range(4):
+        for name in ("target", "mixed"):
+            _sound(made / f"{number}-{name}.wav", drawn, 16000, 24000)
+            torch.save(torch.rand(24, 601), made / f"{number}-{name}.pt")
+        (made / f"{number}-dvec.txt").write_text(f"made/{number}-target.wav")
+    lstm, linear = torch.nn.LSTM(40, 768, num_layers=3), torch.nn.Linear(768, 256)
+    weights = {f"lstm.{name}": one for name, one in lstm.state_dict().items()}
+    torch.save(
+        {**weights, **{f"proj.linear_layer.{name}": one for name, one in linear.state_dict().items()}}, made / "e.pt"
+    )
 
 
 @maker
-def graphs_of_tu(folder: Path) -> None:
-    """diffpool's: a data set of small graphs in the files of Dortmund's collection."""
-    drawn = numpy.random.default_rng(63)
-    made = folder / "data" / "MADE"
-    made.mkdir(parents=True, exist_ok=True)
-    owner, edges, kinds, classes = [], [], [], []
-    for graph in range(1, 41):
-        first = len(owner) + 1
-        size = int(drawn.integers(5, 9))
-        for place in range(size):
-            owner.append(graph)
-            kinds.append(int(drawn.integers(3)))
-            other = first + (place + 1) % size
-            edges += [(first + place, other), (other, first + place)]
-        classes.append(graph % 2)
-    (made / "MADE_graph_indicator.txt").write_text("".join(f"{one}\n" for one in owner))
-    (made / "MADE_node_labels.txt").write_text("".join(f"{one}\n" for one in kinds))
-    (made / "MADE_graph_labels.txt").write_text("".join(f"{one}\n" for one in classes))
-    (made / "MADE_A.txt").write_text("".join(f"{one}, {other}\n" for one, other in edges))
+def spectra_of_speakers(folder: Path) -> None:
+    """autovc's: spectra of what each speaker said, in a list with a vector for the speaker."""
+    drawn = numpy.random.default_rng(65)
+    made = folder / "spmel"
+    listed = []
+    for speaker in range(4):
+        (made / f"s{speaker}").mkdir(parents=True, exist_ok=True)
+        said = [f"s{speaker}/{number}.npy" for number in range(2)]
+        for name in said:
+            numpy.save(made / name, drawn.random((140, 80)).astype(numpy.float32))
+        listed.append([f"s{speaker}", drawn.random(256).astype(numpy.float32), *said])
+    (made / "train.pkl").write_bytes(pickle.dumps(listed))
+
+
+@maker
+def listed_voices(folder: Path) -> None:
+    """melgan-neurips': WAV files, and lists of them to train and to test."""
+    drawn = numpy.random.default_rng(66)
+    for root in (folder / "made", folder.parent / "made"):
+        for number in range(4):
+            _sound(root / f"{number}.wav", drawn, 22050, 12000)
+        for name in ("train", "test"):
+            (root / f"{name}_files.txt").write_text("".join(f"{number}.wav\n" for number in range(4)))
+
+
+@maker
+def contexts(folder: Path) -> None:
+    """LoRA's, for its GPT-2: tokens of a context and of what completes it, on each line."""
+    drawn = numpy.random.default_rng(70)
+    rows = [{name: drawn.integers(50, size=6).tolist() for name in ("context", "completion")} for _ in range(16)]
+    for root in (folder, folder.parent):
+        (root / "made.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))

@@ -44,6 +44,9 @@ PACKAGES = (
     "tyro",
     "h5py",
     "plyfile",
+    "loralib",
+    "mir_eval",
+    "librosa",
     "opencv-python-headless",
 )
 """Without torchvision, which would bring a PyTorch for CUDA. This timm still has what Swin-Transformer and mae use."""

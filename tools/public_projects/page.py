@@ -90,5 +90,6 @@ def needed(program: dict[str, Any]) -> str:
     if program.get("on_cpu") == "mapped":
         parts.append("CUDA is the CPU for the original")
     if program.get("tolerance"):
-        parts.append(f"half precision against float32, within {program['tolerance']}")
+        why = "half precision against float32" if program["tolerance"] >= 0.01 else "sums in another order"
+        parts.append(f"{why}, within {program['tolerance']}")
     return "; ".join(parts) or "nothing"

@@ -50,5 +50,12 @@ def torch_of_old(torch):
 
     torch.Tensor.view = any_view
     torch.nn.utils.clip_grad_norm = torch.nn.utils.clip_grad_norm_
+    stft = torch.stft
+    torch.stft = lambda *args, return_complex=False, **kwargs: stft(*args, return_complex=return_complex, **kwargs)
     load = torch.load
     torch.load = lambda *args, **kwargs: load(*args, **{"weights_only": False, **kwargs})
+
+
+def transforms_of_old(transforms):
+    """The names that two transforms had before torchvision 0.12."""
+    transforms.Scale, transforms.RandomSizedCrop = transforms.Resize, transforms.RandomResizedCrop

@@ -104,3 +104,7 @@ if os.environ.get("TRIAL_LOSSES"):
         import older
 
         sys.meta_path.insert(0, _WhenImported("yaml", older.yaml_of_old))
+    if "torch" in os.environ.get("TRIAL_OLD", ""):
+        import older
+
+        sys.meta_path.insert(0, _WhenImported("torchvision.transforms", older.transforms_of_old))

@@ -66,7 +66,7 @@ def _words() -> tuple[str, ...]:
 
     What takes an argument that is edited is a reason to parse a file, too, which the words of NPU661 are not.
     """
-    found = {*_SHORT, *(f".{name}(" for name in _OF_TENSORS_ALONE)}
+    found = {*_SHORT, "getattr(transforms", *(f".{name}(" for name in _OF_TENSORS_ALONE)}
     for name, known in removed_names().items():
         if "(" in name:
             row = known.replacement
@@ -159,11 +159,30 @@ def _asked_for(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
         return
     holder, word = node.args
     name = file.qualname(holder) or ""
-    if name.partition(".")[0] not in _HOLDERS or not isinstance(word, ast.Constant) or not isinstance(word.value, str):
+    if name.partition(".")[0] not in _HOLDERS or _is_prepared(node, file):
+        return
+    if not isinstance(word, ast.Constant) or not isinstance(word.value, str):
+        yield from _chosen_by_text(node, name, file)
         return
     gone = _gone(f"{name}.{word.value}", file)
     if gone is not None and not _is_prepared(node, file) and file.source.is_builtin("getattr", file.scope(node)):
         yield _report(node, gone, [], file, names=f"{name}.{word.value}")
+
+
+def _chosen_by_text(node: ast.Call, module: str, file: PythonFile) -> Iterator[Diagnostic]:
+    """``getattr(transforms, name)``, in a file with the text "Scale": both ends of what is chosen change together."""
+    data = file.source.text.data
+    for full, known in removed_names().items():
+        holder, _, last = full.rpartition(".")
+        if holder != module or not known.is_gone_from(file.release.torch):
+            continue
+        places = list(re.finditer(rb"(['\"])" + re.escape(last.encode()) + rb"\1", data))
+        if not places:
+            continue
+        new = known.replacement.becomes if known.replacement is not None else ""
+        same = new.rpartition(".")[2] if new.rpartition(".")[0] == module else ""
+        edits = [file.edit(one.start() + 1, one.end() - 1, same) for one in places] if same else []
+        yield _report(node, known, edits, file, names=full, safety=Safety.REVIEW)
 
 
 _IMPORTERS = ("__import__", "import_module")
