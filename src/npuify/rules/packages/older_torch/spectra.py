@@ -39,12 +39,14 @@ def stft_in_pairs(node: ast.Call, file: PythonFile) -> Iterator[Diagnostic]:
     Before::
 
         import torch
+        signal = torch.randn(1, 4000)
         spectrum = torch.stft(signal, 512, hop_length=128)
         magnitude = spectrum.pow(2).sum(-1).sqrt()
 
     After::
 
         import torch
+        signal = torch.randn(1, 4000)
         spectrum = torch.view_as_real(torch.stft(signal, 512, hop_length=128, return_complex=True))
         magnitude = spectrum.pow(2).sum(-1).sqrt()
     """
