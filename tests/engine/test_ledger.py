@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from npuify.engine.ledger import other_files
 from npuify.engine.ledger.reasons import REASONS
 from npuify.engine.ledger.unknown import RULE as UNKNOWN
-from npuify.engine.ledger.vocabulary import occurrences
+from npuify.engine.ledger.vocabulary import Occurrence, occurrences
 from npuify.engine.scan import scan
 from npuify.migration import migrate
 from npuify.model import State
@@ -505,3 +506,14 @@ def test_a_device_in_quotes_is_not_cleared_by_its_text(tmp_path: Path) -> None:
     text = "import torch\nd = torch.device('cuda')\nif repr(d.type) == \"'cuda'\":\n    print('(cuda)')\n"
     result = scanned(tmp_path, {"program.py": text})
     assert [(one.code, one.start.line) for one in result.findings if one.start.line > 2] == [("NPU191", 3)]
+
+
+@pytest.mark.parametrize(
+    ("before", "inside", "behind"),
+    [(b"a=", b"x-cuda.so", b";b"), (b"", b"cuda", b""), (b"one\n", b"/cuda/y", b"\ntwo"), (b'"', b"A" * 100_000 + b"cuda" + b"B" * 100_000, b'"')],
+)  # fmt: skip
+def test_the_word_around_a_place_of_a_script(before: bytes, inside: bytes, behind: bytes) -> None:
+    """Also in a word as long as a picture in a notebook: it was read letter by letter, backwards and forwards."""
+    start = len(before) + inside.index(b"cuda")
+    found = other_files._token(before + inside + behind, Occurrence(start, start + 4))
+    assert found == (len(before), len(before) + len(inside))

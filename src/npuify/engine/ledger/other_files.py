@@ -42,7 +42,8 @@ _COMMENTS = {
 _COMPILED = frozenset(("native", "cuda", "cython"))
 _SETTINGS = frozenset(("yaml", "json", "toml", "ini", "env", "pbtxt"))
 _SCRIPTS = frozenset(("shell", "docker", "make", "just", "unit", "env"))
-_TOKEN = rb"[^\s\"'`=,;:(){}\[\]|&<>]"
+_IN_TOKEN = bytes(sorted(set(range(256)) - set(b" \t\n\r\f\v\"'`=,;:(){}[]|&<>")))
+"""What words are made of, in shell scripts and settings."""
 _DEVICE = re.compile(rb"(?i)(?:cuda|gpu|nccl)(?::\d+)?")
 _SAYS = re.compile(rb"\b(?:echo|printf|info|warn|error|LABEL|MAINTAINER)\b|\bprint_|[Uu]sage:")
 _UNINSTALLED = re.compile(rb"\b(?:pip3?|conda|mamba)\s+(?:uninstall|remove)\b[^;&|]*$")
@@ -152,12 +153,11 @@ def _starts_comment(mark: bytes, before: bytes) -> bool:
 
 def _token(data: bytes, place: Occurrence) -> tuple[int, int]:
     """The word, as a shell or a settings file has them, around a place."""
-    start, end = place.start, place.end
-    while start and re.match(_TOKEN, data[start - 1 : start]):
-        start -= 1
-    while end < len(data) and re.match(_TOKEN, data[end : end + 1]):
-        end += 1
-    return start, end
+    begin = data.rfind(b"\n", 0, place.start) + 1
+    stop = data.find(b"\n", place.end)
+    before, behind = data[begin : place.start], data[place.end : stop if stop >= 0 else len(data)]
+    # Pictures in notebooks are words of a million characters.
+    return begin + len(before.rstrip(_IN_TOKEN)), place.end + len(behind) - len(behind.lstrip(_IN_TOKEN))
 
 
 def _is_locked(data: bytes, place: Occurrence) -> bool:
