@@ -30,7 +30,7 @@ _NUM_GPUS: Final = re.compile(r"\bray start\b.*--num-gpus\b", re.DOTALL)
     Severity.ERROR,
     example_file="cluster.yaml",
     evidence=Evidence.DOCUMENTED,
-    source="Ray's documentation of cluster files and of accelerators; SkyPilot's documentation of tasks",
+    source="docs.ray.io: cluster files; Ray Core, Accelerator Support; docs.skypilot.co: GPUs and Accelerators",
 )
 def CLUSTER(node: object, file: object) -> Iterator[Finding]:  # noqa: N802 - the decorator makes it a rule
     """A file for a cluster or a cloud asks for GPUs: Ray counts NPUs as the resource NPU, clouds may have none.
@@ -49,7 +49,7 @@ def judge_cluster(document: Document, file: TextFile) -> None:
         if of_ray and value.path[-2:] == ("resources", "GPU"):
             _report(
                 value,
-                "GPU counts NVIDIA's and AMD's cards in Ray; NPUs are the resource NPU",
+                "GPU is Ray's resource for GPUs; NPUs are the resource NPU",
                 "write NPU: 8, or leave it out on machines of your own: Ray finds the cards by itself",
                 file,
             )
