@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,8 @@ FOR_GPUS: Final = {"none", "fork", "replacement"}
 OTHERWISE: Final = {"triton.language.extra.cuda", "pytorch3d", "numba.cuda", "tritonclient.utils.cuda_shared_memory"}
 """Answered in other ways: triton has causes of its own; PyTorch3D, and Numba and Triton's client beside their parts for CUDA, run
 on the CPU."""
+_A_LIBRARY: Final = re.compile(r"_cu(?:da|12)(?:_|$)")
+"""Modules that are one compiled library, and no folder."""
 ALSO_WORDS: Final = {"jax", "awq", "triton", "composer", "rapids", "cudnn"}
 """Their names, or a part of them, are words of other messages too."""
 
@@ -199,9 +202,7 @@ def _missed(
     """The packages that are not named, or without their way out; each in another form of log."""
     missed = []
     for number, ((pip, module), said) in enumerate(ROWS.items()):
-        if (own_folder and ("." in module or module.endswith(("_cuda", "_cu12")))) or (
-            by_word and module in ALSO_WORDS
-        ):
+        if (own_folder and ("." in module or _A_LIBRARY.search(module))) or (by_word and module in ALSO_WORDS):
             continue
         log = way(pip, module)
         found = diagnosed(FORMS[number % len(FORMS)](log) if forms else log)

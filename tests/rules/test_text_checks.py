@@ -69,6 +69,8 @@ OTHERS = [
     "@torch.compile(dynamic=True)\ndef g(x):\n    return x",
     "c = torch.compile; f = c(f)",
     "ok = torch.compiler.is_compiling()",
+    "class Double(torch.autograd.Function):\n    def forward(self, x):\n        return x * 2\ny = Double()(x)",
+    "class Double(torch.autograd.Function ):  # old\n    def forward(self, x):\n        return x * 2",
     "x = x.to(memory_format=torch.channels_last)",
     "x = x.to(memory_format=torch.\\\n    channels_last_3d)",
     "layout = 'channels_last'",

@@ -27,7 +27,7 @@ def _of_another_class(lower: bytes, start: int, end: int) -> bool:
     if lower[start:end] == b"function)":
         return False
     opened = lower.rfind(b"class ", 0, start)
-    return opened < 0 or b"function)" not in lower[opened : lower.find(b"\n", opened)]
+    return opened < 0 or b"function" not in lower[opened : lower.find(b":", opened)]
 
 
 @rule(
