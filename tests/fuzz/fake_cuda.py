@@ -324,6 +324,7 @@ _backend: list[Any] = [None]
 
 class _Off(_autocast):  # type: ignore[misc, valid-type]
     def __init__(self, device_type: str, *args: Any, **kwargs: Any) -> None:
+        torch.device(device_type)  # refuses what is no device, as the real one does
         super().__init__("cpu", enabled=False)
 
 
