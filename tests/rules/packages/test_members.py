@@ -83,6 +83,21 @@ def test_each_use_is_told_and_all_are_one_decision() -> None:
     assert "mx_driving" in next(one for one in all_of_it if one.start.line == 6).advice
 
 
+def test_a_name_that_another_keeps_from_being_replaced_is_told() -> None:
+    layer = "layer = bnb.nn.Linear8bitLt(4, 4)\n"
+    text = f"import bitsandbytes as bnb\n{{}}\n{layer}steps = {{}}(layer.parameters())\n"
+    whole = text.format("", "bnb.optim.Adam8bit")
+    assert [one[:2] for one in _told(whole)] == [
+        (3, "bitsandbytes.nn.Linear8bitLt"),
+        (4, "bitsandbytes.optim.Adam8bit"),
+    ]
+    named = text.format("from bitsandbytes.optim import Adam8bit", "Adam8bit")
+    assert [one[:2] for one in _told(named)] == [(3, "bitsandbytes.nn.Linear8bitLt")]
+    assert "from npuify_bitsandbytes import Adam8bit" in output(named, unsafe=True)
+    alone = whole.replace(layer, "layer = model\n")
+    assert _told(alone) == []
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -105,17 +105,22 @@ def package_member_replaced(node: ast.Import | ast.ImportFrom, file: PythonFile)
 def package_use_to_decide(node: ast.Import | ast.ImportFrom, file: PythonFile) -> Iterator[Diagnostic]:
     """A name of a package that only CUDA has, where it is used: what there is for it on an NPU has to be chosen.
 
-    Each place is told; all places of one package are one decision. Where the import itself stops the program, or says
-    in the same file that the package has no form for the NPU, the places are notes: what stands there is to be written
-    anew.
+    Each place is told; all places of one package are one decision. A name that a module in PyTorch could stand for is
+    told as well where such a name beside it keeps the import of the whole package. Where the import itself stops the
+    program, or says in the same file that the package has no form for the NPU, the places are notes: what stands there
+    is to be written anew.
     """
     names = taken(node, file)
     if not names or is_guarded(node, file):
         return
+    is_held = replacement(node, file) is None and any(_is_to_decide(use.name) for one in names for use in one.uses)
     for one in names:
         for use in one.uses:
             fact = member_of(use.name)
-            if fact is None or fact.outcome != "decide" or file.recall(("members.told", use.node)):
+            if fact is None or file.recall(("members.told", use.node)):
+                continue
+            held = is_held and one.fact is None and fact.outcome == "replaced"
+            if fact.outcome != "decide" and not held:
                 continue
             file.remember(("members.told", use.node), True)
             severity = fact.severity
@@ -130,8 +135,22 @@ def package_use_to_decide(node: ast.Import | ast.ImportFrom, file: PythonFile) -
                 subject=use.name,
                 evidence=fact.evidence,
                 source=fact.source,
-                advice=fact.advice,
+                advice=sentences(
+                    fact.advice,
+                    phrase(
+                        "Import it by its name in a statement of its own, and it is taken from {module}.",
+                        module=fact.module,
+                    ),
+                )
+                if held
+                else fact.advice,
             )
+
+
+def _is_to_decide(name: str) -> bool:
+    """Whether a name keeps the import of its package as it is."""
+    fact = member_of(name)
+    return fact is not None and fact.outcome == "decide"
 
 
 def _is_told(name: str, file: PythonFile) -> bool:
