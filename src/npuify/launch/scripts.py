@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,33 +81,8 @@ def _run(job: Job, program: Program, output: Path) -> str:
             usage=_usage(job, RUN),
             set=set_in_words(vllm_set()),
         )
-    if job.method == "tensorflow" and job.file is not None and parameter_servers(job.file) is not None:
-        return _shell(
-            job,
-            output,
-            name=RUN,
-            logs="logs/rank_N.log",
-            log_name="rank_$((NODE_RANK * CARDS + $1)).log",
-            variables="DEVICE_ID=$local_rank ASCEND_DEVICE_ID=$local_rank",
-            before=in_language(plain("tensorflow_servers.sh")),
-            for_rank=plain("tensorflow_task.sh"),
-            beside=filled("tensorflow_beside.sh", module_flag=_module_flag(job)),
-            watch=plain("tensorflow_watch.sh"),
-            ending=plain("tensorflow_ending.sh"),
-        )
-    if job.method == "tensorflow":
-        return _shell(
-            job,
-            output,
-            name=RUN,
-            logs="logs/rank_N.log",
-            log_name="rank_$((NODE_RANK * CARDS + $1)).log",
-            variables="DEVICE_ID=$local_rank ASCEND_DEVICE_ID=$local_rank",
-            before=in_language(plain("tensorflow_ranks.sh")),
-            for_rank="    if [[ -n ${RANK_SIZE:-} ]]; then export RANK_ID=$rank; fi\n",
-        )
-    if job.method == "shell":
-        return _shell(job, output, name=RUN, logs="logs/rank_N.log", log_name="rank_$((NODE_RANK * CARDS + $1)).log")
+    if job.method in ("shell", "tensorflow"):
+        return _run_ranks(job, output)
     if job.method == "spawn":
         return filled(
             "run_spawn.sh",
@@ -134,6 +110,27 @@ def _run(job: Job, program: Program, output: Path) -> str:
         filter="--local-ranks-filter 0 " if filters else "",
         shown=phrase("rank 0 of this machine is") if filters else phrase("all ranks of this machine are"),
         module_flag=_module_flag(job),
+    )
+
+
+def _run_ranks(job: Job, output: Path) -> str:
+    """A script in which the shell itself starts a process for each card."""
+    log_name = "rank_$((NODE_RANK * CARDS + $1)).log"
+    script = partial(_shell, job, output, name=RUN, logs="logs/rank_N.log", log_name=log_name)
+    if job.method != "tensorflow":
+        return script()
+    script = partial(script, variables="DEVICE_ID=$local_rank ASCEND_DEVICE_ID=$local_rank")
+    if job.file is None or parameter_servers(job.file) is None:
+        return script(
+            before=in_language(plain("tensorflow_ranks.sh")),
+            for_rank="    if [[ -n ${RANK_SIZE:-} ]]; then export RANK_ID=$rank; fi\n",
+        )
+    return script(
+        before=in_language(plain("tensorflow_servers.sh")),
+        for_rank=plain("tensorflow_task.sh"),
+        beside=filled("tensorflow_beside.sh", module_flag=_module_flag(job)),
+        watch=plain("tensorflow_watch.sh"),
+        ending=plain("tensorflow_ending.sh"),
     )
 
 
